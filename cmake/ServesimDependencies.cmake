@@ -1,0 +1,27 @@
+# Everything comes from the distribution, by name; `./run` installs what is missing.
+find_package(Boost 1.74 REQUIRED)
+find_package(nlohmann_json 3.10 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(fmt 8 REQUIRED)
+find_package(simdjson REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(LibLZMA REQUIRED)
+find_package(Threads REQUIRED)
+
+find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
+find_library(ZSTD_LIBRARY zstd REQUIRED)
+add_library(servesim_zstd INTERFACE)
+add_library(servesim::zstd ALIAS servesim_zstd)
+target_include_directories(servesim_zstd SYSTEM INTERFACE ${ZSTD_INCLUDE_DIR})
+target_link_libraries(servesim_zstd INTERFACE ${ZSTD_LIBRARY})
+
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_library(XXHASH_LIBRARY xxhash REQUIRED)
+add_library(servesim_xxhash INTERFACE)
+add_library(servesim::xxhash ALIAS servesim_xxhash)
+target_include_directories(servesim_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
+target_link_libraries(servesim_xxhash INTERFACE ${XXHASH_LIBRARY})
+
+if(SERVESIM_BUILD_TESTS)
+  find_package(Catch2 REQUIRED)
+endif()

@@ -1,0 +1,21 @@
+# servesim_module(NAME SOURCES ... [DEPENDS module ...] [LIBRARIES target ...])
+# One static library per folder of sim/. DEPENDS is the dependency graph of the project; tests/smoke checks that
+# no file includes a module that is not listed here.
+function(servesim_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  add_library(servesim_${name} STATIC ${ARG_SOURCES})
+  add_library(servesim::${name} ALIAS servesim_${name})
+  target_include_directories(servesim_${name} PUBLIC ${PROJECT_SOURCE_DIR}/sim)
+  list(TRANSFORM ARG_DEPENDS PREPEND servesim::)
+  target_link_libraries(servesim_${name} PUBLIC ${ARG_DEPENDS} ${ARG_LIBRARIES} PRIVATE servesim::strict)
+endfunction()
+
+# servesim_test(NAME LABEL unit|property|golden|validation|smoke SOURCES ... [LIBRARIES ...])
+function(servesim_test name)
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} servesim::catch_main servesim::strict)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL})
+endfunction()

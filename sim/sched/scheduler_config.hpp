@@ -1,0 +1,49 @@
+/// Settings of one engine's scheduler and KV pool, under vLLM's names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace servesim {
+
+enum class SchedulingPolicy : std::uint8_t { kFcfs, kPriority };
+enum class SpeculativeMethod : std::uint8_t { kNone, kNgram, kEagle };
+
+/// Speculative decoding: how many tokens are drafted per step and how many of them are accepted.
+struct SpeculativeConfig {
+  SpeculativeMethod method = SpeculativeMethod::kNone;
+  std::int64_t num_speculative_tokens = 0;
+  /// Each draft is accepted with this probability if all before it were.
+  double acceptance_rate = 0;
+  /// Instead of drawing: (7 * index + 3 * outputs) mod (drafts + 1), the rule of the recorded
+  /// schedules.
+  bool deterministic_acceptance = false;
+};
+
+/// Everything that decides what a scheduler does. Defaults are the bare vLLM values; see section 12
+/// of the scheduler semantics in docs/ for how a GPU's memory changes them.
+struct SchedulerConfig {
+  std::int64_t block_size = 16;
+  std::int64_t num_gpu_blocks = 0;  ///< includes the null block, so one less is usable
+  std::int64_t max_num_seqs = 128;
+  std::int64_t max_num_batched_tokens = 2048;
+  std::int64_t max_model_len = 8192;
+  std::int64_t long_prefill_token_threshold = 0;  ///< 0: off
+  double watermark = 0;  ///< fraction of num_gpu_blocks kept free at admission
+  bool enable_prefix_caching = true;
+  bool enable_chunked_prefill = true;
+  bool async_scheduling = true;
+  bool scheduler_reserve_full_isl = true;
+  SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;
+  SpeculativeConfig speculative;
+
+  /// Slots beyond the tokens of a step that an allocation must hold (section 10 of the semantics).
+  std::int64_t lookahead() const {
+    return speculative.method == SpeculativeMethod::kEagle ? speculative.num_speculative_tokens : 0;
+  }
+};
+
+/// Throws InputError for settings that contradict each other (vLLM's own checks).
+void validate(const SchedulerConfig& config);
+
+}  // namespace servesim
