@@ -1,0 +1,259 @@
+#include "cluster/simulation.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "cluster/client.hpp"
+#include "core/event_queue.hpp"
+#include "engine/replica.hpp"
+
+namespace servesim {
+namespace {
+
+/// A request that was sent and has not ended.
+struct Live {
+  std::uint64_t index = 0;
+  std::string id;
+  std::string session_name;
+  std::int64_t session = -1;
+  SimTime arrival;
+  std::int64_t input_tokens = 0;
+  std::int64_t output_tokens = 0;
+  std::int32_t replica = -1;
+  bool live = false;
+};
+
+constexpr SimTime kNever = SimTime(-1);
+
+class Simulation : public SequenceSink {
+ public:
+  Simulation(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace, Observer& observer,
+             ScheduleLog* log, TicketNames* names, RunControl& control);
+
+  std::vector<EngineStats> run();
+
+  void on_finished(Ticket ticket, const SequenceOutcome& outcome) override;
+  void on_token_gaps(SimTime gap, std::int64_t count) override { observer_.on_token_gaps(gap, count); }
+
+ private:
+  using Queue = EventQueue<std::uint32_t>;
+
+  void settle_rejections();
+  void send_next();
+  void deliver(const Request& request, std::int64_t session, SimTime now);
+  Ticket make_ticket(const Request& request, std::int64_t session, std::int32_t replica);
+  void reject(const Request& request, std::string_view reason);
+  void report_unfinished();
+  RequestRecord record_of(const Request& request) const;
+  void reschedule(std::size_t replica) { queue_.move(events_[replica], replicas_[replica]->next_event()); }
+
+  ClusterConfig config_;
+  Observer& observer_;
+  TicketNames* names_;
+  RunControl& control_;
+  Client client_;
+  std::unique_ptr<Router> router_;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  std::vector<ReplicaLoad> loads_;
+  Queue queue_;  ///< one event per replica: when it acts next
+  std::vector<Queue::Handle> events_;
+  std::vector<Live> tickets_;
+  std::vector<Ticket> unused_;
+  SimTime now_;
+  SimTime first_arrival_ = kNever;
+};
+
+Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace,
+                       Observer& observer, ScheduleLog* log, TicketNames* names, RunControl& control)
+    : config_(config),
+      observer_(observer),
+      names_(names),
+      control_(control),
+      client_(trace, config.max_concurrency),
+      router_(parts.make_router(config.seed)) {
+  validate(config.scheduler);
+  const auto count = static_cast<std::size_t>(config.replicas);
+  loads_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    replicas_.push_back(std::make_unique<Replica>(parts.make_policy(config.scheduler, *this, log, config.seed + i),
+                                                  parts.make_cost_model(), *this, config.host.step,
+                                                  config.wait_for_arrivals));
+    events_.push_back(queue_.push(SimTime::max(), EventClass::kStep, static_cast<std::uint32_t>(i)));
+  }
+}
+
+std::vector<EngineStats> Simulation::run() {
+  while (!control_.stop.load(std::memory_order_relaxed)) {
+    settle_rejections();
+    const SimTime send = client_.next_send();
+    const SimTime arrival = send == SimTime::max() ? send : send + config_.host.front_before;
+    const auto& step = queue_.top();
+    if (arrival == SimTime::max() && step.time == SimTime::max()) break;
+    if (arrival <= step.time) {  // arrivals first, see EventClass
+      now_ = arrival;
+      send_next();
+    } else {
+      now_ = step.time;
+      const std::uint32_t replica = step.payload;
+      replicas_[replica]->act(now_);
+      reschedule(replica);
+    }
+  }
+  report_unfinished();
+  std::vector<EngineStats> stats;
+  for (const auto& replica : replicas_) {
+    stats.push_back(replica->stats(std::max(now_, first_arrival_)));
+    stats.back().kv.elapsed_s -= std::max(first_arrival_, SimTime(0)).seconds();
+  }
+  return stats;
+}
+
+/// Requests that can never be served need no place in time: nobody waits for an arrival that is none.
+void Simulation::settle_rejections() {
+  while (const Request* next = client_.peek_open()) {
+    const std::string_view reason = rejection_reason(config_.scheduler, next->input_tokens, next->output_tokens);
+    if (reason.empty()) break;
+    reject(*next, reason);
+    client_.drop_open();
+  }
+  if (client_.exhausted()) {
+    for (std::size_t i = 0; i < replicas_.size(); ++i) {
+      if (replicas_[i]->expect_no_arrivals()) reschedule(i);
+    }
+  }
+}
+
+void Simulation::send_next() {
+  std::int64_t session = -1;
+  const Request& request = client_.send(session);
+  const std::string_view reason = rejection_reason(config_.scheduler, request.input_tokens, request.output_tokens);
+  if (reason.empty()) {
+    deliver(request, session, now_);
+  } else {
+    reject(request, reason);
+    client_.ended(session, request.arrival);
+  }
+}
+
+void Simulation::deliver(const Request& request, std::int64_t session, SimTime now) {
+  if (first_arrival_ == kNever) first_arrival_ = request.arrival;
+  const std::size_t replica = router_->route(request, loads_);
+  ++loads_[replica].requests;
+  loads_[replica].tokens += request.input_tokens + request.output_tokens;
+  NewSequence sequence;
+  sequence.ticket = make_ticket(request, session, static_cast<std::int32_t>(replica));
+  sequence.index = request.index;
+  sequence.id = request.id;
+  sequence.prompt = request.input_tokens;
+  sequence.max_tokens = request.output_tokens;
+  sequence.priority = request.priority;
+  sequence.arrival = now;
+  sequence.hash_block = request.hash_block;
+  sequence.hash_ids = request.hash_ids;
+  sequence.session = session;
+  replicas_[replica]->add(sequence, now);
+  reschedule(replica);
+  control_.requests_read.fetch_add(1, std::memory_order_relaxed);
+  control_.simulated_ns.store(now.ns(), std::memory_order_relaxed);
+}
+
+Ticket Simulation::make_ticket(const Request& request, std::int64_t session, std::int32_t replica) {
+  Ticket ticket;
+  if (unused_.empty()) {
+    ticket = static_cast<Ticket>(tickets_.size());
+    tickets_.emplace_back();
+  } else {
+    ticket = unused_.back();
+    unused_.pop_back();
+  }
+  Live& live = tickets_[ticket];
+  live.index = request.index;
+  live.id = request.id;
+  live.session_name = request.session;
+  live.session = session;
+  live.arrival = request.arrival;
+  live.input_tokens = request.input_tokens;
+  live.output_tokens = request.output_tokens;
+  live.replica = replica;
+  live.live = true;
+  if (names_ != nullptr) names_->push_back(request.id.empty() ? std::to_string(request.index) : request.id);
+  return ticket;
+}
+
+void Simulation::on_finished(Ticket ticket, const SequenceOutcome& outcome) {
+  Live& live = tickets_[ticket];
+  ReplicaLoad& load = loads_[static_cast<std::size_t>(live.replica)];
+  --load.requests;
+  load.tokens -= live.input_tokens + live.output_tokens;
+  RequestRecord record;
+  record.index = live.index;
+  record.id = live.id;
+  record.session = live.session_name;
+  record.arrival = live.arrival;
+  record.scheduled = outcome.scheduled;
+  record.first_token = outcome.first_token + config_.host.front_after;
+  record.last_token = outcome.last_token + config_.host.front_after;
+  record.input_tokens = live.input_tokens;
+  record.output_tokens = live.output_tokens;
+  record.generated_tokens = outcome.outputs;
+  record.replica = live.replica;
+  record.prefix_hit_tokens = outcome.prefix_hit_tokens;
+  record.preemptions = outcome.preemptions;
+  observer_.on_request(record);
+  live.live = false;
+  const std::int64_t session = live.session;
+  if (names_ == nullptr) unused_.push_back(ticket);
+  client_.ended(session, record.last_token);
+}
+
+RequestRecord Simulation::record_of(const Request& request) const {
+  RequestRecord record;
+  record.index = request.index;
+  record.id = request.id;
+  record.session = request.session;
+  record.arrival = request.arrival;
+  record.scheduled = record.first_token = record.last_token = kNever;
+  record.input_tokens = request.input_tokens;
+  record.output_tokens = request.output_tokens;
+  return record;
+}
+
+void Simulation::reject(const Request& request, std::string_view reason) {
+  RequestRecord record = record_of(request);
+  record.status = RequestStatus::kRejected;
+  record.reason = reason;
+  observer_.on_request(record);
+}
+
+void Simulation::report_unfinished() {
+  for (const Live& live : tickets_) {
+    if (!live.live) continue;
+    RequestRecord record;
+    record.index = live.index;
+    record.id = live.id;
+    record.session = live.session_name;
+    record.arrival = live.arrival;
+    record.scheduled = record.first_token = record.last_token = kNever;
+    record.input_tokens = live.input_tokens;
+    record.output_tokens = live.output_tokens;
+    record.replica = live.replica;
+    record.status = RequestStatus::kUnfinished;
+    record.reason = "the run was stopped";
+    observer_.on_request(record);
+  }
+  for (const Request& request : client_.unsent()) {
+    RequestRecord record = record_of(request);
+    record.status = RequestStatus::kUnfinished;
+    record.reason = "the run was stopped before it was sent";
+    observer_.on_request(record);
+  }
+}
+
+}  // namespace
+
+std::vector<EngineStats> simulate(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace,
+                                  Observer& observer, ScheduleLog* log, TicketNames* names, RunControl& control) {
+  return Simulation(config, parts, trace, observer, log, names, control).run();
+}
+
+}  // namespace servesim

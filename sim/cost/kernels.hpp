@@ -1,0 +1,72 @@
+/// Times of single GPU kernels on one rank. The forms stand with their parameters in
+/// hardware/hardware_spec.hpp.
+#pragma once
+
+#include <cstdint>
+
+#include "cost/smooth_max.hpp"
+#include "hardware/hardware_spec.hpp"
+
+namespace servesim {
+
+/// What one kernel, or several in a row, cost.
+struct KernelCost {
+  double seconds = 0;
+  double compute_bound_s = 0;  ///< the share of `seconds` in which tensor cores are the limit
+  double flops = 0;
+  double hbm_bytes = 0;
+
+  KernelCost& operator+=(const KernelCost& other) {
+    seconds += other.seconds;
+    compute_bound_s += other.compute_bound_s;
+    flops += other.flops;
+    hbm_bytes += other.hbm_bytes;
+    return *this;
+  }
+  friend KernelCost operator*(KernelCost cost, double times) {
+    cost.seconds *= times;
+    cost.compute_bound_s *= times;
+    cost.flops *= times;
+    cost.hbm_bytes *= times;
+    return cost;
+  }
+};
+
+/// Sizes of a GEMM: `groups` independent products of m x k inputs with their own n x k weights
+/// (1 group unless experts).
+struct GemmShape {
+  double m = 0;
+  double n = 0;
+  double k = 0;
+  double groups = 1;
+};
+
+/// Prices GEMMs whose weights are stored in one format.
+class GemmKernel {
+ public:
+  /// `weight_bytes` and `input_bytes` per element; outputs take 2 bytes. `peak_flops` in FLOP/s.
+  GemmKernel(const GemmParameters& parameters, const HardwareSpec& hardware, double peak_flops,
+             double weight_bytes, double input_bytes);
+
+  /// `heat` in [0, 1]. Nothing for an empty shape.
+  KernelCost operator()(const GemmShape& shape, double heat) const;
+
+ private:
+  double compute_seconds(const GemmShape& shape, double heat) const;
+
+  GemmParameters parameters_;
+  SmoothMax smooth_max_;
+  double hbm_bytes_per_s_;
+  double sms_;
+  double peak_flops_;
+  double weight_bytes_;
+  double input_bytes_;
+};
+
+/// Norms and other kernels that stream their data: `kernels` launches, `bytes` of traffic.
+KernelCost elementwise(const HardwareSpec& hardware, double kernels, double bytes);
+
+/// Seconds to all-reduce `bytes` per rank.
+double all_reduce_seconds(const AllReduceParameters& parameters, double bytes);
+
+}  // namespace servesim

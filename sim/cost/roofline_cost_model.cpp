@@ -1,0 +1,155 @@
+#include "cost/roofline_cost_model.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace servesim {
+namespace {
+
+/// Entries per heat level beyond which a memo starts anew.
+constexpr std::size_t kMostMemoised = std::size_t{1} << 14;
+
+constexpr std::size_t index(Component component) {
+  return static_cast<std::size_t>(component);
+}
+
+SimTime nearest_ns(double seconds) {
+  return SimTime(static_cast<std::int64_t>(seconds * 1e9 + 0.5));
+}
+
+double sum(const std::array<double, kComponentCount>& seconds) {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+void add(StepCost& cost, const PartCosts& parts, double ranks) {
+  for (std::size_t i = 0; i < kComponentCount; ++i) cost.seconds[i] += parts.seconds[i];
+  cost.compute_bound_s += parts.compute_bound_s;
+  cost.flops += parts.flops * ranks;
+  cost.hbm_bytes += parts.hbm_bytes * ranks;
+}
+
+double peak_of(const HardwareSpec& hardware, WeightFormat format) {
+  if (format == WeightFormat::kFp8) return hardware.fp8_flops.value_or(hardware.bf16_flops);
+  if (format == WeightFormat::kInt8) return hardware.int8_flops.value_or(hardware.bf16_flops);
+  return hardware.bf16_flops;
+}
+
+}  // namespace
+
+RooflineCostModel::RooflineCostModel(const ModelSpec& model, const HardwareSpec& hardware,
+                                     const DeploymentSpec& deployment)
+    : costs_(model, hardware, deployment),
+      ranks_(static_cast<double>(deployment.tensor_parallel)),
+      peak_flops_(ranks_ * peak_of(hardware, deployment.weights)),
+      peak_bytes_per_s_(ranks_ * hardware.hbm_bytes_per_s),
+      heat_time_constant_s_(hardware.heat_time_constant_s) {}
+
+int RooflineCostModel::level_of(Heat heat) {
+  return std::clamp(static_cast<int>(heat.x * kHeatLevels + 0.5), 0, kHeatLevels);
+}
+
+const PartCosts& RooflineCostModel::body(std::int64_t tokens, int level) {
+  Memo& memo = body_[static_cast<std::size_t>(level)];
+  if (const auto found = memo.find(tokens); found != memo.end()) return found->second;
+  if (memo.size() >= kMostMemoised) memo.clear();
+  const double heat = static_cast<double>(level) / kHeatLevels;
+  return memo.emplace(tokens, costs_.body(tokens, heat)).first->second;
+}
+
+const PartCosts& RooflineCostModel::head(std::int64_t rows, int level) {
+  Memo& memo = head_[static_cast<std::size_t>(level)];
+  if (const auto found = memo.find(rows); found != memo.end()) return found->second;
+  if (memo.size() >= kMostMemoised) memo.clear();
+  const double heat = static_cast<double>(level) / kHeatLevels;
+  return memo.emplace(rows, costs_.head(rows, heat)).first->second;
+}
+
+void RooflineCostModel::add_decode_work(StepCost& cost, double tokens) const {
+  cost.flops += tokens * costs_.decode_flops_per_token() * ranks_;
+  cost.hbm_bytes += tokens * costs_.decode_bytes_per_token() * ranks_;
+}
+
+std::unique_ptr<RooflineCostModel::DecodeEntry> RooflineCostModel::make_decode_entry(
+    std::int64_t seqs, int level) {
+  auto entry = std::make_unique<DecodeEntry>();
+  if (seqs <= 0) return entry;
+  entry->new_tokens = static_cast<double>(seqs);
+  add(entry->rest, body(seqs, level), ranks_);
+  add(entry->rest, head(seqs, level), ranks_);
+  add_decode_work(entry->rest, entry->new_tokens);
+  entry->rest_s = sum(entry->rest.seconds);
+  entry->rest.total = nearest_ns(entry->rest_s);
+  entry->attention = costs_.decode_attention(seqs);
+  return entry;
+}
+
+const RooflineCostModel::DecodeEntry& RooflineCostModel::decode_entry(std::int64_t seqs,
+                                                                      int level) {
+  // Nearly every step of a stretch asks for the same entry again. The comparison is predicted, so
+  // the processor need not wait for the heat of the last step before it prices the next.
+  if (seqs == last_seqs_ && level == last_level_) return *last_entry_;
+  auto& table = decode_[static_cast<std::size_t>(level)];
+  const auto at = static_cast<std::size_t>(seqs);
+  if (at >= table.size()) table.resize(std::max(at + 1, 2 * table.size()));
+  if (!table[at]) table[at] = make_decode_entry(seqs, level);
+  last_seqs_ = seqs;
+  last_level_ = level;
+  last_entry_ = table[at].get();
+  return *last_entry_;
+}
+
+DecodeStep RooflineCostModel::decode_step(std::int64_t seqs, std::int64_t context, Heat& heat) {
+  const DecodeEntry& entry = decode_entry(seqs, level_of(heat));
+  const double attention_s = costs_.decode_attention_seconds(
+      entry.attention, static_cast<double>(context) + entry.new_tokens);
+  const SimTime total = nearest_ns(entry.rest_s + attention_s);
+  heat = next_heat(heat, entry.rest.compute_bound_s, total);
+  return DecodeStep{total, attention_s, &entry.rest};
+}
+
+StepCost RooflineCostModel::decode_only(std::int64_t seqs, std::int64_t context, int level) {
+  const DecodeEntry& entry = decode_entry(seqs, level);
+  const double attention_s = costs_.decode_attention_seconds(
+      entry.attention, static_cast<double>(context) + entry.new_tokens);
+  StepCost cost = entry.rest;
+  cost.seconds[index(Component::kAttentionDecode)] = attention_s;
+  cost.total = nearest_ns(entry.rest_s + attention_s);
+  add_decode_work(cost, static_cast<double>(context));
+  return cost;
+}
+
+StepCost RooflineCostModel::price(const StepShape& shape, Heat heat) {
+  const std::int64_t tokens = shape.tokens();
+  if (tokens <= 0) return {};
+  const int level = level_of(heat);
+  if (shape.chunks.empty() && shape.decode_tokens == shape.decode_seqs &&
+      shape.sampled == shape.decode_seqs) {
+    return decode_only(shape.decode_seqs, shape.decode_context, level);
+  }
+  StepCost cost;
+  add(cost, body(tokens, level), ranks_);
+  add(cost, head(shape.sampled, level), ranks_);
+  if (shape.decode_seqs > 0) {
+    const auto cached = static_cast<double>(shape.decode_context + shape.decode_tokens);
+    cost.seconds[index(Component::kAttentionDecode)] =
+        costs_.decode_attention_seconds(costs_.decode_attention(shape.decode_seqs), cached);
+    add_decode_work(cost, cached);
+  }
+  PartCosts prefill;
+  prefill.add(Component::kAttentionPrefill,
+              costs_.prefill_attention(shape.chunks, static_cast<double>(level) / kHeatLevels));
+  add(cost, prefill, ranks_);
+  cost.total = nearest_ns(sum(cost.seconds));
+  return cost;
+}
+
+AttentionWork RooflineCostModel::decode_attention_work() const {
+  return {costs_.decode_flops_per_token() * ranks_, costs_.decode_bytes_per_token() * ranks_};
+}
+
+Heat RooflineCostModel::next_heat(Heat heat, double compute_bound_s, SimTime elapsed) const {
+  const double tau = heat_time_constant_s_;
+  return Heat{(heat.x * tau + compute_bound_s) / (tau + elapsed.seconds())};
+}
+
+}  // namespace servesim

@@ -1,0 +1,69 @@
+/// Prices steps from the kernels a model runs on a GPU.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "cost/rank_costs.hpp"
+#include "cost/step_cost_model.hpp"
+
+namespace servesim {
+
+/// A step is the sum of its kernels (hardware/hardware_spec.hpp has their forms): the layers'
+/// linear layers, attention and elementwise kernels, two all-reduces a layer under tensor
+/// parallelism, LM head over the sampled positions, sampling. Decode and prefill attention of a
+/// mixed step are separate kernels whose times add.
+///
+/// Heat is resolved to 1/32 when pricing, so that what depends on token counts alone can be
+/// memoised; results do not depend on what was priced before.
+class RooflineCostModel final : public StepCostModel {
+ public:
+  /// Throws InputError when the model cannot be sharded as asked.
+  RooflineCostModel(const ModelSpec& model, const HardwareSpec& hardware,
+                    const DeploymentSpec& deployment);
+
+  StepCost price(const StepShape& shape, Heat heat) override;
+  DecodeStep decode_step(std::int64_t seqs, std::int64_t context, Heat& heat) override;
+  AttentionWork decode_attention_work() const override;
+  /// x' = (x + c/tau)/(1 + t/tau) for t elapsed seconds, c of them compute-bound: the implicit
+  /// Euler step of tau dx/dt = c/t - x. Stays within [0, 1] for any t and needs no exp().
+  Heat next_heat(Heat heat, double compute_bound_s, SimTime elapsed) const override;
+  double peak_flops() const override { return peak_flops_; }
+  double peak_bytes_per_s() const override { return peak_bytes_per_s_; }
+
+ private:
+  static constexpr int kHeatLevels = 32;
+
+  /// A decode-only step of a certain number of sequences.
+  struct DecodeEntry {
+    StepCost rest;      ///< all but attention
+    double rest_s = 0;  ///< its unrounded seconds
+    double new_tokens = 0;
+    DecodeAttention attention;
+  };
+  using Memo = std::unordered_map<std::int64_t, PartCosts>;
+
+  static int level_of(Heat heat);
+  const DecodeEntry& decode_entry(std::int64_t seqs, int level);
+  std::unique_ptr<DecodeEntry> make_decode_entry(std::int64_t seqs, int level);
+  const PartCosts& body(std::int64_t tokens, int level);
+  const PartCosts& head(std::int64_t rows, int level);
+  StepCost decode_only(std::int64_t seqs, std::int64_t context, int level);
+  void add_decode_work(StepCost& cost, double tokens) const;
+
+  RankCosts costs_;
+  double ranks_;
+  double peak_flops_;
+  double peak_bytes_per_s_;
+  double heat_time_constant_s_;
+  std::array<std::vector<std::unique_ptr<DecodeEntry>>, kHeatLevels + 1> decode_;
+  std::int64_t last_seqs_ = -1;
+  int last_level_ = -1;
+  const DecodeEntry* last_entry_ = nullptr;
+  std::array<Memo, kHeatLevels + 1> body_;
+  std::array<Memo, kHeatLevels + 1> head_;
+};
+
+}  // namespace servesim

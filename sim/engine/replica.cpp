@@ -1,0 +1,166 @@
+#include "engine/replica.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace servesim {
+
+Replica::Replica(std::unique_ptr<BatchPolicy> policy, std::unique_ptr<StepCostModel> cost, SequenceSink& sink,
+                 SimTime host_step, bool wait_for_arrivals)
+    : policy_(std::move(policy)),
+      cost_(std::move(cost)),
+      sink_(sink),
+      host_step_(host_step),
+      wait_for_arrivals_(wait_for_arrivals),
+      max_in_flight_(policy_->batches_in_flight()) {}
+
+void Replica::add(const NewSequence& sequence, SimTime now) {
+  if (stretch_left_ > 0 && policy_->arrival_matters()) {
+    advance(now, false);
+    stretch_left_ = 0;
+    next_event_ = front().end;
+  }
+  policy_->add(sequence);
+  if (in_flight_ == 0 && next_event_ == SimTime::max()) {
+    waiting_for_arrival_ = false;
+    next_event_ = now;
+  }
+}
+
+void Replica::act(SimTime now) {
+  advance(now, true);
+  if (stretch_left_ > 0) {
+    next_event_ = stretch_bound();
+    return;
+  }
+  if (in_flight_ > 0) {
+    if (front().end > now) {
+      next_event_ = front().end;
+      return;
+    }
+    now = front().end;
+    account_kv(now);
+    commit(now);
+  }
+  run(now);
+}
+
+/// Schedules until every slot in flight is taken or nothing is left to schedule.
+void Replica::run(SimTime now) {
+  account_kv(now);
+  stretch_left_ = 0;
+  while (policy_->live()) {
+    const bool worth_another = schedule(now);
+    if (in_flight_ == max_in_flight_ || !worth_another) break;
+  }
+  if (!policy_->live()) kv_ = policy_->kv_usage();
+  if (in_flight_ == 0) {
+    next_event_ = SimTime::max();
+  } else {
+    next_event_ = stretch_left_ > 0 ? stretch_bound() : front().end;
+  }
+}
+
+/// Plans and launches one batch. True when another one should follow at once, if there is room in flight.
+bool Replica::schedule(SimTime now) {
+  const StepPlan& plan = policy_->plan(now);
+  kv_ = plan.kv;
+  stats_.kv_peak_used = std::max(stats_.kv_peak_used, static_cast<double>(kv_.allocated));
+  const bool unfinished = policy_->has_unfinished();
+  watch_progress(plan);
+  if (plan.tokens == 0 && max_in_flight_ == 1) {
+    commit(now);  // nothing ran
+    waiting_for_arrival_ = unfinished && wait_for_arrivals_ && arrivals_expected_;
+    return unfinished && !waiting_for_arrival_;
+  }
+  push(start(plan, now));
+  stretch_left_ = plan.horizon - 1;
+  decodes_ = plan.decode_seqs;
+  gap_count_ = plan.gap_count;
+  context_ = plan.decode_context;
+  context_growth_ = plan.context_growth;
+  block_growth_ = plan.block_growth;
+  growth_phase_ = plan.growth_phase;
+  growth_period_ = plan.growth_period;
+  growth_was_reserved_ = plan.growth_was_reserved;
+  return plan.tokens > 0 || unfinished;
+}
+
+void Replica::commit(SimTime now) {
+  if (in_flight_ > 0) {
+    if (front().gap_count > 0) sink_.on_token_gaps(now - last_done_, front().gap_count);
+    pop();
+  }
+  last_done_ = now;
+  policy_->commit(now);
+}
+
+Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
+  if (plan.tokens == 0) {  // an empty batch takes no time, but waits its turn
+    device_free_ = std::max(device_free_, now);
+    return {device_free_, 0};
+  }
+  ++stats_.steps;
+  stats_.scheduled_seqs += plan.decode_seqs + std::ssize(plan.chunks);
+  stats_.scheduled_tokens += plan.tokens;
+  cool(now + host_step_);
+  const bool plain_decodes =
+      plan.chunks.empty() && plan.decode_tokens == plan.decode_seqs && plan.sampled == plan.decode_seqs;
+  if (plain_decodes) {
+    const DecodeStep step = cost_->decode_step(plan.decode_seqs, plan.decode_context, heat_);
+    stats_.seconds[static_cast<std::size_t>(Component::kAttentionDecode)] += step.attention_s;
+    decode_context_sum_ += static_cast<double>(plan.decode_context);
+    count_rest(step.rest, 1);
+    return {launch(now, step.total), plan.gap_count};
+  }
+  const StepCost cost = cost_->price(plan.shape(), heat_);
+  for (std::size_t i = 0; i < kComponentCount; ++i) stats_.seconds[i] += cost.seconds[i];
+  stats_.flops += cost.flops;
+  stats_.hbm_bytes += cost.hbm_bytes;
+  heat_ = cost_->next_heat(heat_, cost.compute_bound_s, cost.total);
+  return {launch(now, cost.total), plan.gap_count};
+}
+
+/// Requests of equal priority and arrival can preempt each other for ever where nothing is reserved for them.
+void Replica::watch_progress(const StepPlan& plan) {
+  constexpr std::int64_t kMostStepsWithoutOutput = 10'000'000;
+  steps_without_output_ = plan.sampled > 0 || !policy_->has_unfinished() ? 0 : steps_without_output_ + 1;
+  if (steps_without_output_ > kMostStepsWithoutOutput) {
+    throw InputError("no request gets any output for 10,000,000 steps: they preempt each other for ever; reserve the "
+                     "full prompt at admission, or give the requests distinct arrivals or priorities");
+  }
+}
+
+/// The end of a batch of `duration` that is scheduled `now`: it starts when the host is done with it and the device
+/// with the one before.
+SimTime Replica::launch(SimTime now, SimTime duration) {
+  const SimTime idle_since = std::max(device_free_, now);
+  const SimTime begin = std::max(device_free_, now + host_step_);
+  stats_.seconds[static_cast<std::size_t>(Component::kHost)] += (begin - idle_since).seconds();
+  stats_.busy += duration;
+  device_free_ = begin + duration;
+  return device_free_;
+}
+
+void Replica::cool(SimTime until) {
+  if (until > device_free_) heat_ = cost_->next_heat(heat_, 0, until - device_free_);
+}
+
+EngineStats Replica::stats(SimTime now) {
+  account_kv(now);
+  flush_rest();
+  EngineStats result = stats_;
+  const AttentionWork attention = cost_->decode_attention_work();
+  result.flops += attention.flops * decode_context_sum_;
+  result.hbm_bytes += attention.hbm_bytes * decode_context_sum_;
+  result.last_step_end = device_free_;
+  const SchedulerCounters& counters = policy_->counters();
+  result.preemptions = counters.preemptions;
+  result.recomputed_tokens = counters.recomputed_tokens;
+  result.prefix_hit_tokens = counters.prefix_hit_tokens;
+  result.prefix_queried_tokens = counters.prefix_queried_tokens;
+  return result;
+}
+
+}  // namespace servesim

@@ -1,0 +1,116 @@
+/// One engine: the loop plan -> price -> commit on simulated time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "cost/step_cost_model.hpp"
+#include "engine/engine_stats.hpp"
+#include "sched/batch_policy.hpp"
+
+namespace servesim {
+
+/// Runs one BatchPolicy, one batch in flight or (asynchronous scheduling) two, as vLLM's engine core does: schedule
+/// while there is room, else wait for the oldest batch and take in its results. A plan that stands for several steps
+/// is taken as one stretch: its steps are priced only as far as the clock has come, and an arrival that could change
+/// the decision cuts it short at the next schedule() call.
+class Replica {
+ public:
+  /// `host_step` is the host's share of a step, which delays the batch it prepares unless the batch before it
+  /// still runs then. With `wait_for_arrivals`, a synchronous step that could schedule nothing waits for the next
+  /// arrival while any is expected (the loop of the recorded schedules); else it is tried again at once.
+  Replica(std::unique_ptr<BatchPolicy> policy, std::unique_ptr<StepCostModel> cost, SequenceSink& sink,
+          SimTime host_step, bool wait_for_arrivals);
+
+  /// Enqueues a request that arrives `now`. REQUIRES: time does not run back.
+  void add(const NewSequence& sequence, SimTime now);
+
+  /// When act() is due; SimTime::max() while there is nothing to do.
+  SimTime next_event() const { return next_event_; }
+
+  /// Does what is due at `now` and after all arrivals up to it.
+  void act(SimTime now);
+
+  /// No arrival will come any more. True when that changes next_event().
+  bool expect_no_arrivals() {
+    arrivals_expected_ = false;
+    if (!waiting_for_arrival_) return false;
+    waiting_for_arrival_ = false;
+    next_event_ = last_action_;
+    return true;
+  }
+
+  /// The sums so far, the KV integral up to `now`.
+  EngineStats stats(SimTime now);
+  const BatchPolicy& policy() const { return *policy_; }
+
+ private:
+  struct Flight {
+    SimTime end;
+    std::int64_t gap_count = 0;
+  };
+
+  void run(SimTime now);
+  bool schedule(SimTime now);
+  void commit(SimTime now);
+  Flight start(const StepPlan& plan, SimTime now);
+  SimTime launch(SimTime now, SimTime duration);
+  void cool(SimTime until);
+  void watch_progress(const StepPlan& plan);
+
+  void advance(SimTime until, bool inclusive);
+  std::int64_t steps_at_once(SimTime until, bool inclusive, SimTime& period) const;
+  void take_step(SimTime at);
+  void take_steps(std::int64_t count, SimTime period);
+  void grow_kv(std::int64_t blocks, std::int64_t tokens);
+  void account_kv(SimTime now);
+  void add_kv(double seconds, const KvUsage& kv);
+  void count_rest(const StepCost* rest, std::int64_t steps);
+  void flush_rest();
+  SimTime stretch_bound();
+
+  Flight& front() { return flights_[0]; }
+  const Flight& front() const { return flights_[0]; }
+  void push(Flight flight) { flights_[in_flight_++] = flight; }
+  void pop() {
+    flights_[0] = flights_[1];
+    --in_flight_;
+  }
+
+  std::unique_ptr<BatchPolicy> policy_;
+  std::unique_ptr<StepCostModel> cost_;
+  SequenceSink& sink_;
+  SimTime host_step_;
+  bool wait_for_arrivals_;
+  bool arrivals_expected_ = true;
+  bool waiting_for_arrival_ = false;
+  int max_in_flight_;
+
+  Flight flights_[2];
+  int in_flight_ = 0;
+  SimTime next_event_ = SimTime::max();
+  SimTime device_free_;  ///< end of the batch launched last
+  SimTime last_done_;    ///< when the results taken in last had come
+  SimTime last_action_;
+  Heat heat_;
+
+  // The stretch: steps of the last plan that are still to be scheduled, and its aggregates at the last one that was.
+  std::int64_t stretch_left_ = 0;
+  std::int64_t decodes_ = 0;
+  std::int64_t gap_count_ = 0;
+  std::int64_t context_ = 0;
+  std::int64_t context_growth_ = 0;
+  const std::int32_t* block_growth_ = nullptr;
+  std::int64_t growth_phase_ = 0;
+  std::int64_t growth_period_ = 1;
+  bool growth_was_reserved_ = false;
+
+  std::int64_t steps_without_output_ = 0;
+  KvUsage kv_;
+  const StepCost* rest_ = nullptr;  ///< parts of `rest_steps_` decode steps not yet in stats_
+  std::int64_t rest_steps_ = 0;
+  double decode_context_sum_ = 0;  ///< of the steps priced by decode_step()
+  EngineStats stats_;
+};
+
+}  // namespace servesim

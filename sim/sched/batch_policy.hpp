@@ -1,0 +1,100 @@
+/// The interface of every batching policy: decide a step, then take in its results.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "cost/step_shape.hpp"
+#include "sched/scheduler_config.hpp"
+#include "sched/sequence.hpp"
+
+namespace servesim {
+
+class ScheduleLog;
+
+/// How the KV pool is filled, in tokens. Shared blocks count once.
+struct KvUsage {
+  std::int64_t allocated = 0;  ///< slots of allocated blocks
+  std::int64_t internal = 0;   ///< of these, not yet filled inside a last block
+  std::int64_t reserved = 0;   ///< of these, held for tokens that have not come
+};
+
+/// One decided step in aggregates, and for how many steps in a row the decision stands.
+struct StepPlan {
+  std::int64_t decode_seqs = 0;
+  std::int64_t decode_tokens = 0;
+  std::int64_t decode_context = 0;  ///< tokens computed before the step, summed over the decodes
+  std::vector<PrefillChunk> chunks;
+  std::int64_t sampled = 0;
+  std::int64_t gap_count = 0;  ///< decodes whose previous token came with the step before
+  std::int64_t tokens = 0;     ///< in all
+
+  /// This step and the `horizon - 1` after it are the same decision: every decode gets one more token, nothing else
+  /// changes. Horizons above 1 have no chunks, and their results need no commit() but the last.
+  std::int64_t horizon = 1;
+  std::int64_t context_growth = 0;  ///< tokens that decode_context gains per step
+  /// Blocks that step j of the horizon (j = 0: this one) begins to fill: block_growth[(growth_phase + j) % period].
+  const std::int32_t* block_growth = nullptr;
+  std::int64_t growth_phase = 0;
+  std::int64_t growth_period = 1;
+  bool growth_was_reserved = false;  ///< these blocks were allocated before, else they are now
+  KvUsage kv;                        ///< after this step's allocations
+
+  StepShape shape() const {
+    return {decode_seqs, decode_tokens, decode_context, chunks, sampled};
+  }
+};
+
+/// Decides what one engine computes. Deterministic; knows nothing of time but what it is told.
+class BatchPolicy {
+ public:
+  virtual ~BatchPolicy() = default;
+
+  /// Enqueues a request.
+  virtual void add(const NewSequence& sequence) = 0;
+
+  /// Decides the next step (vLLM's schedule()); its blocks are allocated and its tokens count as computed from now
+  /// on. The plan stays valid until the next call. ENSURES: tokens <= the token budget.
+  virtual const StepPlan& plan(SimTime now) = 0;
+
+  /// Takes `steps` more steps of the last plan's horizon, and the results of as many, as done; the last of these
+  /// results came at `last_done`. REQUIRES: steps < horizon.
+  virtual void extend(std::int64_t steps, SimTime last_done) = 0;
+
+  /// Takes in the results of the oldest step not yet committed, finished at `done` (vLLM's update_from_output()).
+  virtual void commit(SimTime done) = 0;
+
+  /// Something to schedule, or a finish that the next schedule() call must hear of.
+  virtual bool live() const = 0;
+  virtual bool has_unfinished() const = 0;
+  /// Whether one more request in the queue could change the decision that stands.
+  virtual bool arrival_matters() const = 0;
+  /// Batches the engine may have in flight: 2 with asynchronous scheduling, else 1.
+  virtual int batches_in_flight() const = 0;
+  virtual KvUsage kv_usage() const = 0;
+  virtual std::int64_t block_size() const = 0;  ///< tokens
+  virtual const struct SchedulerCounters& counters() const = 0;
+
+  /// Throws std::logic_error when the state contradicts itself.
+  virtual void check_integrity() const = 0;
+};
+
+/// Sums over the life of a scheduler.
+struct SchedulerCounters {
+  std::int64_t preemptions = 0;
+  std::int64_t recomputed_tokens = 0;
+  std::int64_t prefix_hit_tokens = 0;
+  std::int64_t prefix_queried_tokens = 0;
+};
+
+/// Makes a policy that reports to `sink` and, when not null, writes every step to `log`.
+using PolicyFactory = std::function<std::unique_ptr<BatchPolicy>(const SchedulerConfig& config, SequenceSink& sink,
+                                                                 ScheduleLog* log, std::uint64_t seed)>;
+
+/// Why a request of these lengths can never be served, or empty when it can.
+std::string_view rejection_reason(const SchedulerConfig& config, std::int64_t prompt, std::int64_t max_tokens);
+
+}  // namespace servesim

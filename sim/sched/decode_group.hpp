@@ -1,0 +1,84 @@
+/// The sequences that get exactly one token in every step, as aggregates.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sched/sequence.hpp"
+
+namespace servesim {
+
+/// Between two changes of its membership every step is the last one with one more token per sequence, so the group
+/// stores each member by `base` = computed - step: sums over the members then follow from the step number, blocks
+/// fall due by the members' phase, and the next to finish is the head of a heap keyed by step.
+class DecodeGroup {
+ public:
+  /// A member that yields its last token at `last_step`.
+  struct Completion {
+    std::int64_t last_step;
+    std::uint64_t run_number;
+    SeqId seq;
+    std::uint64_t generation;
+  };
+
+  explicit DecodeGroup(std::int64_t block_size)
+      : block_size_(block_size), growth_(static_cast<std::size_t>(block_size), 0) {}
+
+  std::int64_t count() const { return count_; }
+
+  /// Tokens computed before step `step`, summed over the members.
+  std::int64_t context(std::int64_t step) const { return base_sum_ + count_ * (step - 1); }
+
+  /// Blocks that the members allocate in step `step`.
+  std::int64_t growth(std::int64_t step) const { return growth_[phase(step)]; }
+  const std::int32_t* growth_table() const { return growth_.data(); }
+  std::size_t phase(std::int64_t step) const { return static_cast<std::size_t>((step - 1) % block_size_); }
+  /// Whether the member with this base allocates a block in step `step`.
+  bool grows(std::int64_t base, std::int64_t step) const { return slot(base) == phase(step); }
+
+  /// Steps after `step` (each one allocating) that `free` blocks last for.
+  std::int64_t steps_within(std::int64_t free, std::int64_t step) const;
+
+  void join(const Completion& completion, std::int64_t base) {
+    ++count_;
+    base_sum_ += base;
+    ++growth_[slot(base)];
+    completions_.push_back(completion);
+    std::push_heap(completions_.begin(), completions_.end(), Later{});
+  }
+  /// The member's entry among the completions goes stale and is dropped when it surfaces.
+  void leave(std::int64_t base) {
+    --count_;
+    base_sum_ -= base;
+    --growth_[slot(base)];
+  }
+
+  bool has_completion() const { return !completions_.empty(); }
+  const Completion& next_completion() const { return completions_.front(); }
+  void pop_completion() {
+    std::pop_heap(completions_.begin(), completions_.end(), Later{});
+    completions_.pop_back();
+  }
+
+ private:
+  struct Later {
+    bool operator()(const Completion& a, const Completion& b) const {
+      return a.last_step != b.last_step ? a.last_step > b.last_step : a.run_number > b.run_number;
+    }
+  };
+
+  /// Index into growth_: a member allocates when computed = base + step - 1 is a multiple of the block size.
+  std::size_t slot(std::int64_t base) const {
+    const std::int64_t remainder = -base % block_size_;
+    return static_cast<std::size_t>(remainder < 0 ? remainder + block_size_ : remainder);
+  }
+
+  std::int64_t block_size_;
+  std::int64_t count_ = 0;
+  std::int64_t base_sum_ = 0;
+  std::vector<std::int32_t> growth_;  ///< members by the step (mod block_size) at which they need a block
+  std::vector<Completion> completions_;
+};
+
+}  // namespace servesim

@@ -1,0 +1,209 @@
+// Static batching: a batch is taken, prefilled, and decoded in lock-step until its last member has finished.
+#include <algorithm>
+#include <deque>
+
+#include "core/error.hpp"
+#include "sched/decode_group.hpp"
+#include "sched/policies/policies.hpp"
+
+namespace servesim {
+namespace {
+
+class StaticPolicy : public BatchPolicy {
+ public:
+  StaticPolicy(const SchedulerConfig& config, SequenceSink& sink)
+      : config_(config), sink_(sink), group_(config.block_size) {}
+
+  void add(const NewSequence& sequence) override {
+    waiting_.push_back(sequence);
+    NewSequence& kept = waiting_.back();
+    kept.max_tokens = std::min(sequence.max_tokens, config_.max_model_len - sequence.prompt);
+    kept.id = {};  // views of the caller's buffers, not needed here
+    kept.hash_ids = {};
+  }
+  const StepPlan& plan(SimTime now) override;
+  void extend(std::int64_t steps, SimTime last_done) override;
+  void commit(SimTime done) override;
+  bool live() const override { return has_unfinished(); }
+  bool has_unfinished() const override { return !batch_.empty() || !waiting_.empty(); }
+  bool arrival_matters() const override { return false; }
+  int batches_in_flight() const override { return 1; }
+  KvUsage kv_usage() const override {
+    return {batch_blocks_ * config_.block_size, internal_, batch_blocks_ * config_.block_size - internal_ - computed_};
+  }
+  std::int64_t block_size() const override { return config_.block_size; }
+  const SchedulerCounters& counters() const override { return counters_; }
+  void check_integrity() const override;
+
+ private:
+  struct Member {
+    NewSequence request;
+    std::int64_t prefilled = 0;
+    SequenceOutcome outcome;
+  };
+
+  std::int64_t blocks_of(const NewSequence& s) const {
+    return (s.prompt + s.max_tokens - 1 + config_.block_size - 1) / config_.block_size;
+  }
+  void form_batch(SimTime now);
+  void plan_prefill();
+  void plan_decode();
+  void commit_prefill(SimTime done);
+  void commit_decode(SimTime done);
+  void finish(Member& member, SimTime done);
+
+  SchedulerConfig config_;
+  SequenceSink& sink_;
+  std::deque<NewSequence> waiting_;
+  std::vector<Member> batch_;
+  DecodeGroup group_;  ///< members that still generate; SeqId is the position in the batch
+  std::int64_t batch_blocks_ = 0;
+  std::int64_t computed_ = 0;
+  std::int64_t internal_ = 0;
+  std::int64_t frozen_context_ = 0;  ///< computed tokens of the members that have finished
+  std::size_t next_prefill_ = 0;     ///< first member whose prompt is not computed
+  std::size_t first_in_step_ = 0;    ///< first member of the current prefill step
+  std::int64_t step_ = 0;
+  std::int64_t first_decode_step_ = 0;
+  StepPlan plan_;
+  SchedulerCounters counters_;
+};
+
+void StaticPolicy::form_batch(SimTime now) {
+  while (!waiting_.empty() && std::ssize(batch_) < config_.max_num_seqs) {
+    const std::int64_t blocks = blocks_of(waiting_.front());
+    if (batch_blocks_ + blocks > config_.num_gpu_blocks - 1) break;
+    batch_blocks_ += blocks;
+    batch_.push_back({waiting_.front(), 0, {}});
+    batch_.back().outcome.scheduled = now;
+    waiting_.pop_front();
+  }
+  next_prefill_ = 0;
+  frozen_context_ = 0;
+}
+
+const StepPlan& StaticPolicy::plan(SimTime now) {
+  ++step_;
+  plan_ = StepPlan{};
+  if (batch_.empty()) form_batch(now);
+  if (next_prefill_ < batch_.size()) {
+    plan_prefill();
+  } else if (!batch_.empty()) {
+    plan_decode();
+  }
+  plan_.kv = kv_usage();
+  return plan_;
+}
+
+void StaticPolicy::plan_prefill() {
+  first_in_step_ = next_prefill_;
+  std::int64_t budget = config_.max_num_batched_tokens;
+  while (budget > 0 && next_prefill_ < batch_.size()) {
+    Member& member = batch_[next_prefill_];
+    const std::int64_t tokens = std::min(budget, member.request.prompt - member.prefilled);
+    plan_.chunks.push_back({tokens, member.prefilled});
+    const auto tail = [this](std::int64_t filled) { return (config_.block_size - filled % config_.block_size) % config_.block_size; };
+    internal_ += tail(member.prefilled + tokens) - tail(member.prefilled);
+    member.prefilled += tokens;
+    computed_ += tokens;
+    budget -= tokens;
+    plan_.tokens += tokens;
+    if (member.prefilled < member.request.prompt) break;
+    ++plan_.sampled;
+    ++next_prefill_;
+  }
+}
+
+/// Every slot of the batch computes a token, the finished ones too: that is what lock-step costs.
+void StaticPolicy::plan_decode() {
+  const bool first = step_ == first_decode_step_;
+  plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.tokens = std::ssize(batch_);
+  plan_.decode_context = frozen_context_ + group_.context(step_);
+  plan_.context_growth = group_.count();
+  plan_.gap_count = first ? 0 : group_.count();
+  const std::int64_t begun = group_.growth(step_);
+  internal_ += begun * config_.block_size - group_.count();
+  computed_ += group_.count();
+  plan_.block_growth = group_.growth_table();
+  plan_.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
+  plan_.growth_period = config_.block_size;
+  plan_.growth_was_reserved = true;
+  if (!first) plan_.horizon = group_.next_completion().last_step - step_ + 1;
+}
+
+void StaticPolicy::extend(std::int64_t steps, SimTime) {
+  for (std::int64_t j = 1; j <= steps % config_.block_size; ++j) {
+    internal_ += group_.growth(step_ + j) * config_.block_size;
+  }
+  internal_ += (steps / config_.block_size * config_.block_size - steps) * group_.count();
+  computed_ += steps * group_.count();
+  step_ += steps;
+}
+
+void StaticPolicy::commit(SimTime done) {
+  if (plan_.decode_seqs > 0) {
+    commit_decode(done);
+  } else {
+    commit_prefill(done);
+  }
+  const bool over = next_prefill_ == batch_.size() && group_.count() == 0;
+  if (!over) return;
+  batch_.clear();
+  batch_blocks_ = computed_ = internal_ = 0;
+}
+
+void StaticPolicy::commit_prefill(SimTime done) {
+  for (std::size_t i = first_in_step_; i < next_prefill_; ++i) {
+    Member& member = batch_[i];
+    member.outcome.first_token = done;
+    if (member.request.max_tokens == 1) finish(member, done);
+  }
+  if (next_prefill_ < batch_.size()) return;
+  first_decode_step_ = step_ + 1;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    const NewSequence& request = batch_[i].request;
+    if (request.max_tokens == 1) {
+      frozen_context_ += request.prompt;
+    } else {
+      group_.join({step_ + request.max_tokens - 1, i, static_cast<SeqId>(i), 0}, request.prompt - step_);
+    }
+  }
+}
+
+void StaticPolicy::commit_decode(SimTime done) {
+  if (step_ == first_decode_step_) {
+    for (const Member& member : batch_) {
+      if (member.request.max_tokens > 1) sink_.on_token_gaps(done - member.outcome.first_token, 1);
+    }
+  }
+  while (group_.count() > 0 && group_.next_completion().last_step == step_) {
+    Member& member = batch_[group_.next_completion().seq];
+    group_.pop_completion();
+    const std::int64_t total = member.request.prompt + member.request.max_tokens - 1;
+    group_.leave(total - step_);
+    frozen_context_ += total;
+    finish(member, done);
+  }
+}
+
+void StaticPolicy::finish(Member& member, SimTime done) {
+  member.outcome.last_token = done;
+  member.outcome.outputs = member.request.max_tokens;
+  sink_.on_finished(member.request.ticket, member.outcome);
+}
+
+void StaticPolicy::check_integrity() const {
+  if (batch_blocks_ > config_.num_gpu_blocks - 1 || internal_ < 0 || kv_usage().reserved < 0) {
+    throw std::logic_error("StaticPolicy: the blocks of the batch do not add up");
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<BatchPolicy> make_static(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log,
+                                         std::uint64_t) {
+  if (log != nullptr) throw InputError("policy 'static' writes no schedule log; 'continuous' and 'chunked' do");
+  return std::make_unique<StaticPolicy>(config, sink);
+}
+
+}  // namespace servesim

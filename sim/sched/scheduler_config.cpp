@@ -1,0 +1,63 @@
+#include "sched/scheduler_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "sched/batch_policy.hpp"
+
+namespace servesim {
+namespace {
+
+void require(bool holds, const std::string& message) {
+  if (!holds) throw InputError(message);
+}
+
+void require_positive(std::int64_t value, const char* name) {
+  require(value >= 1, fmt::format("{} is {}; accepted: 1 or more", name, value));
+}
+
+}  // namespace
+
+void validate(const SchedulerConfig& config) {
+  require_positive(config.block_size, "block_size");
+  require_positive(config.max_num_seqs, "max_num_seqs");
+  require_positive(config.max_num_batched_tokens, "max_num_batched_tokens");
+  require_positive(config.max_model_len, "max_model_len");
+  require(config.num_gpu_blocks >= 2,
+          fmt::format("num_gpu_blocks is {}; accepted: 2 or more (one of them is the null block)",
+                      config.num_gpu_blocks));
+  require(config.watermark >= 0 && config.watermark < 1,
+          fmt::format("watermark is {}; accepted: from 0 to below 1", config.watermark));
+  require(config.long_prefill_token_threshold >= 0,
+          fmt::format("long_prefill_token_threshold is {}; accepted: 0 (off) or more",
+                      config.long_prefill_token_threshold));
+  require(config.max_num_batched_tokens >= config.max_num_seqs,
+          fmt::format("max_num_batched_tokens ({}) is below max_num_seqs ({}); raise the one or lower the other",
+                      config.max_num_batched_tokens, config.max_num_seqs));
+  require(config.enable_chunked_prefill || config.max_num_batched_tokens >= config.max_model_len,
+          fmt::format("without chunked prefill max_num_batched_tokens ({}) must be at least max_model_len ({})",
+                      config.max_num_batched_tokens, config.max_model_len));
+  const SpeculativeConfig& spec = config.speculative;
+  require(spec.method == SpeculativeMethod::kNone || spec.num_speculative_tokens >= 1,
+          "speculative decoding needs num_speculative_tokens of 1 or more");
+  require(spec.acceptance_rate >= 0 && spec.acceptance_rate <= 1,
+          fmt::format("speculative acceptance rate is {}; accepted: 0 to 1", spec.acceptance_rate));
+}
+
+std::string_view rejection_reason(const SchedulerConfig& config, std::int64_t prompt, std::int64_t max_tokens) {
+  if (prompt <= 0) return "zero input tokens";
+  if (max_tokens <= 0) return "zero output tokens";
+  const std::int64_t limit = config.max_model_len;
+  const std::int64_t total = prompt + max_tokens;
+  if (prompt >= limit || (total > limit && !config.truncate_at_max_model_len)) {
+    return "longer than max_model_len";
+  }
+  // The KV of the last token is never needed; drafts can be done without, lookahead slots cannot.
+  const std::int64_t slots = std::min(std::min(total, limit) - 1 + config.lookahead(), limit);
+  const std::int64_t blocks = (slots + config.block_size - 1) / config.block_size;
+  return blocks > config.num_gpu_blocks - 1 ? "longer than the KV pool" : "";
+}
+
+}  // namespace servesim

@@ -1,0 +1,278 @@
+#include "sched/vllm_scheduler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace servesim {
+
+VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log,
+                             std::uint64_t seed)
+    : config_(config),
+      sink_(sink),
+      log_(log),
+      acceptance_(seed, "sched.acceptance"),
+      watermark_blocks_(static_cast<std::int64_t>(
+          std::floor(config.watermark * static_cast<double>(config.num_gpu_blocks)))),
+      waiting_(config.scheduling_policy, store_, ids_),
+      skipped_(config.scheduling_policy, store_, ids_),
+      pool_(config.num_gpu_blocks - 1, config.block_size, config.enable_prefix_caching),
+      group_(config.block_size) {}
+
+void VllmScheduler::Record::reset(std::int64_t new_step) {
+  step = new_step;
+  group_count = 0;
+  entries.clear();
+  departed.clear();
+}
+
+void VllmScheduler::add(const NewSequence& sequence) {
+  const SeqId id = store_.create();
+  Sequence& s = store_[id];
+  s.ticket = sequence.ticket;
+  s.index = sequence.index;
+  s.priority = sequence.priority;
+  s.arrival = sequence.arrival;
+  s.prompt = sequence.prompt;
+  s.max_tokens = sequence.max_tokens;
+  s.target = std::min(sequence.max_tokens, config_.max_model_len - sequence.prompt);
+  if (config_.scheduling_policy == SchedulingPolicy::kPriority) {
+    if (ids_.size() <= id) ids_.resize(id + 1);
+    ids_[id] = sequence.id;
+  }
+  if (pool_.caching()) {
+    if (tables_.size() <= id) tables_.resize(id + 1);
+    s.session = sequence.session;
+    sessions_.open(pool_.contents(), {s.prompt, sequence.hash_block, sequence.hash_ids, s.session},
+                   tables_[id].path);
+  }
+  waiting_.push_back(id);
+}
+
+const StepPlan& VllmScheduler::plan(SimTime now) {
+  ++step_;
+  now_ = now;
+  finished_since_plan_ = false;
+  Record& record = newest();
+  record.reset(step_);
+  Decision decision{record, config_.max_num_batched_tokens};
+  if (config_.async_scheduling) retire_predicted();
+  if (!schedule_running_fast(decision)) schedule_running_one_by_one(decision);
+  record.group_count = group_.count();
+  if (!decision.preempted) admit_waiting(decision);
+  if (log_ != nullptr) log_decision(decision);
+  fill_plan(decision);
+  advance(record);
+  plan_.horizon = horizon(decision);
+  return plan_;
+}
+
+/// A member whose last token is in flight stays in the running list, with its blocks, until that token is processed,
+/// but is not scheduled again (section 3, rule 1).
+void VllmScheduler::retire_predicted() {
+  while (group_.has_completion()) {
+    const DecodeGroup::Completion next = group_.next_completion();
+    const bool current = is_current(next);
+    if (current && next.last_step >= step_) return;
+    group_.pop_completion();
+    if (!current) continue;
+    leave_group(next.seq, step_ - 1);
+    make_special(next.seq);
+  }
+}
+
+bool VllmScheduler::is_current(const DecodeGroup::Completion& completion) const {
+  const Sequence& s = store_[completion.seq];
+  return s.generation == completion.generation && s.grouped && s.run_number == completion.run_number &&
+         s.last_step == completion.last_step;
+}
+
+void VllmScheduler::make_special(SeqId id) {
+  const auto later = [this](SeqId a, SeqId b) { return store_[a].run_number < store_[b].run_number; };
+  specials_.insert(std::upper_bound(specials_.begin(), specials_.end(), id, later), id);
+}
+
+void VllmScheduler::advance(Record& record) {
+  for (Entry& entry : record.entries) {
+    Sequence& s = store_[entry.seq];
+    counters_.recomputed_tokens += std::clamp<std::int64_t>(s.lost - s.computed, 0, entry.tokens);
+    s.computed += entry.tokens;
+    s.inflight += entry.tokens;
+    slack_ -= entry.tokens;
+    s.prefill_chunk = !entry.samples;
+    if (!entry.samples) continue;
+    if (config_.async_scheduling) {
+      s.placeholders += 1 + entry.drafts;
+      s.drafts = config_.speculative.num_speculative_tokens;
+    }
+    if (!speculates()) join_group(entry);
+  }
+  slack_ -= record.group_count;
+  if (rebuild_specials_) {
+    rebuild_specials_ = false;
+    specials_.clear();
+    for (SeqId id = running_.head(); id != kNoSeq; id = store_[id].after) {
+      if (!store_[id].grouped) specials_.push_back(id);
+    }
+  }
+}
+
+void VllmScheduler::join_group(Entry& entry) {
+  Sequence& s = store_[entry.seq];
+  const std::int64_t outputs_scheduled = s.outputs + (config_.async_scheduling ? s.placeholders : 1);
+  s.last_step = step_ + s.target - outputs_scheduled;
+  s.group_base = s.computed - step_;
+  s.grouped = true;
+  entry.joined = true;
+  group_.join({s.last_step, s.run_number, entry.seq, s.generation}, s.group_base);
+  if (!rebuild_specials_) std::erase(specials_, entry.seq);
+}
+
+void VllmScheduler::leave_group(SeqId id, std::int64_t through) {
+  Sequence& s = store_[id];
+  s.computed = s.group_base + through;
+  s.outputs = s.target - (s.last_step - through);
+  s.blocks = blocks_for(s.computed);
+  s.grouped = false;
+  s.placeholders = s.inflight = 0;
+  std::int64_t registered = s.computed;
+  if (config_.async_scheduling) {  // the token of step `through` is still in flight
+    --s.outputs;
+    --registered;
+    s.placeholders = s.inflight = 1;
+    records_[through % 2].departed.push_back(id);
+  } else {
+    s.last_token = last_done_;
+  }
+  group_.leave(s.group_base);
+  if (BlockTable* table = table_of(id)) pool_.register_blocks(*table, registered / config_.block_size);
+}
+
+void VllmScheduler::fill_plan(const Decision& decision) {
+  const Record& record = decision.record;
+  plan_.chunks.clear();
+  plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.gap_count = record.group_count;
+  plan_.decode_context = group_.context(step_);
+  plan_.context_growth = record.group_count;
+  plan_.tokens = record.group_count;
+  for (const Entry& entry : record.entries) {
+    plan_.tokens += entry.tokens;
+    if (entry.samples) plan_.sampled += 1 + entry.drafts;
+    if (entry.samples && entry.tokens == 1 + entry.drafts) {
+      ++plan_.decode_seqs;
+      plan_.decode_tokens += entry.tokens;
+      plan_.decode_context += entry.context;
+    } else {
+      plan_.chunks.push_back({entry.tokens, entry.context});
+    }
+  }
+  plan_.block_growth = group_.growth_table();
+  plan_.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
+  plan_.growth_period = config_.block_size;
+}
+
+std::int64_t VllmScheduler::horizon(const Decision& decision) {
+  plan_.kv = kv_usage();
+  const Record& previous = records_[(step_ - 1) % 2];
+  const bool results_matter = committed_ < step_ - 1 && !previous.trivial();
+  if (log_ != nullptr || speculates() || !specials_.empty() || stale_sequences_ > 0 || decision.preempted ||
+      results_matter || !decision.record.trivial() || group_.count() == 0) {
+    return 1;
+  }
+  while (!is_current(group_.next_completion())) group_.pop_completion();
+  const std::int64_t until_finish = group_.next_completion().last_step - step_ + 1;
+  return std::min(until_finish, 1 + group_.steps_within(pool_.free(), step_));
+}
+
+void VllmScheduler::extend(std::int64_t steps, SimTime last_done) {
+  const std::int64_t cycles = steps / config_.block_size;
+  std::int64_t blocks = cycles * group_.count();
+  for (std::int64_t j = 1; j <= steps - cycles * config_.block_size; ++j) blocks += group_.growth(step_ + j);
+  pool_.take(blocks);
+  slack_ += blocks * config_.block_size - steps * group_.count();
+  step_ += steps;
+  committed_ += steps;
+  for (Record& record : records_) {
+    record.reset(step_);
+    record.group_count = group_.count();
+  }
+  records_[(step_ - 1) % 2].step = step_ - 1;
+  last_done_ = last_done;
+}
+
+bool VllmScheduler::arrival_matters() const {
+  if (running_.size() >= config_.max_num_seqs) return false;
+  if (config_.scheduling_policy == SchedulingPolicy::kPriority) return true;
+  return waiting_.empty() && skipped_.empty();
+}
+
+KvUsage VllmScheduler::kv_usage() const {
+  const std::int64_t reserved = speculates() ? reserved_tokens() : 0;
+  return {pool_.used() * config_.block_size, slack_ - reserved, reserved};
+}
+
+std::int64_t VllmScheduler::reserved_tokens() const {
+  std::int64_t blocks = 0;
+  for (SeqId id = running_.head(); id != kNoSeq; id = store_[id].after) {
+    blocks += store_[id].blocks - blocks_for(store_[id].computed);
+  }
+  return blocks * config_.block_size;
+}
+
+bool VllmScheduler::allocate(SeqId id, std::int64_t tokens) {
+  Sequence& s = store_[id];
+  const std::int64_t end = std::min(s.computed + tokens + config_.lookahead(), config_.max_model_len);
+  const std::int64_t blocks = std::max<std::int64_t>(blocks_for(end) - s.blocks, 0);
+  if (blocks > pool_.free()) return false;
+  take_blocks(id, blocks, std::min(s.computed + tokens, s.num_tokens()));
+  return true;
+}
+
+void VllmScheduler::take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens) {
+  pool_.take(blocks);
+  store_[id].blocks += blocks;
+  slack_ += blocks * config_.block_size;
+  if (BlockTable* table = table_of(id)) {
+    pool_.register_blocks(*table, registered_tokens / config_.block_size);
+  }
+}
+
+void VllmScheduler::release(SeqId id) {
+  Sequence& s = store_[id];
+  slack_ -= s.blocks * config_.block_size - s.computed;
+  if (BlockTable* table = table_of(id)) {
+    pool_.release(*table, s.blocks);
+  } else {
+    pool_.release_blank(s.blocks);
+  }
+  s.blocks = 0;
+}
+
+void VllmScheduler::check_integrity() const {
+  pool_.check_integrity();
+  const auto require = [](bool holds, const char* what) {
+    if (!holds) throw std::logic_error(what);
+  };
+  std::int64_t members = 0;
+  std::int64_t slack = 0;
+  std::int64_t held = 0;
+  for (SeqId id = running_.head(); id != kNoSeq; id = store_[id].after) {
+    const Sequence& s = store_[id];
+    const std::int64_t computed = s.grouped ? s.group_base + step_ : s.computed;
+    const std::int64_t blocks = s.grouped ? blocks_for(computed) : s.blocks;
+    require(s.status == SequenceStatus::kRunning, "a sequence on the running list does not run");
+    require(computed <= blocks * config_.block_size, "computed tokens without a slot");
+    members += s.grouped ? 1 : 0;
+    slack += blocks * config_.block_size - computed;
+    held += blocks;
+  }
+  require(members == group_.count(), "the decode group miscounts its members");
+  require(members + static_cast<std::int64_t>(specials_.size()) == running_.size(),
+          "a running sequence is neither in the group nor special");
+  require(slack == slack_, "the slots that hold no token are miscounted");
+  require(pool_.caching() ? held >= pool_.used() : held == pool_.used(), "blocks held and used differ");
+  require(running_.size() + waiting_.size() + skipped_.size() == store_.live(), "a sequence is lost");
+  require(running_.size() > 0 || pool_.used() == 0, "blocks are in use and nobody holds them");
+}
+
+}  // namespace servesim

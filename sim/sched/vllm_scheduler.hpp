@@ -1,0 +1,171 @@
+/// vLLM's V1 scheduler: the same decisions, in O(1) per decode step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "kv/block_pool.hpp"
+#include "kv/session_contents.hpp"
+#include "sched/batch_policy.hpp"
+#include "sched/decode_group.hpp"
+#include "sched/schedule_log.hpp"
+#include "sched/sequence_store.hpp"
+#include "sched/waiting_queue.hpp"
+
+namespace servesim {
+
+/// Continuous batching as vLLM main decides it (commit 017e9f4448): token budget, running before waiting, chunked
+/// prefill or not, FCFS or priority, preemption by recompute, prefix caching, asynchronous scheduling and speculative
+/// decoding. docs/scheduler.md describes the rules.
+///
+/// Sequences that get one token per step are members of a DecodeGroup and cost nothing per step. When a step's
+/// demands do not obviously fit (tokens or blocks are short, priorities, drafts), the members are taken out, vLLM's
+/// loop over the running list is run as it stands there, and those that still fit the group go back.
+class VllmScheduler : public BatchPolicy {
+ public:
+  /// `log` may be null. `seed` feeds the acceptance of drafts.
+  VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log, std::uint64_t seed);
+
+  void add(const NewSequence& sequence) override;
+  const StepPlan& plan(SimTime now) override;
+  void extend(std::int64_t steps, SimTime last_done) override;
+  void commit(SimTime done) override;
+  bool live() const override { return store_.live() > 0 || finished_since_plan_; }
+  bool has_unfinished() const override { return store_.live() > 0; }
+  bool arrival_matters() const override;
+  int batches_in_flight() const override { return config_.async_scheduling ? 2 : 1; }
+  KvUsage kv_usage() const override;
+  std::int64_t block_size() const override { return config_.block_size; }
+  const SchedulerCounters& counters() const override { return counters_; }
+  void check_integrity() const override;
+
+ private:
+  /// A sequence's part of a step, where it is more than one more token of a group member.
+  struct Entry {
+    SeqId seq;
+    std::uint64_t generation;
+    Ticket ticket;
+    std::uint64_t index;
+    std::int64_t tokens;
+    std::int64_t drafts;
+    std::int64_t context;  ///< computed before
+    bool samples;          ///< reaches the end of what is known: yields a token
+    bool joined;           ///< went into the group with this step: its counters are the group's
+  };
+  /// A step whose results are to come.
+  struct Record {
+    std::int64_t step = 0;
+    std::int64_t group_count = 0;
+    std::vector<Entry> entries;
+    std::vector<SeqId> departed;  ///< left the group while their token of this step was in flight
+    LoggedStep logged;
+
+    bool trivial() const { return entries.empty() && departed.empty(); }
+    void reset(std::int64_t new_step);
+  };
+  struct Finished {
+    std::uint64_t run_number;
+    SeqId seq;
+  };
+  /// What is left of a step's token budget, and whether anyone had to give way.
+  struct Decision {
+    Record& record;
+    std::int64_t budget;
+    bool preempted = false;
+  };
+
+  // plan(): vllm_scheduler.cpp
+  void retire_predicted();
+  bool is_current(const DecodeGroup::Completion& completion) const;
+  void make_special(SeqId id);
+  void advance(Record& record);
+  void join_group(Entry& entry);
+  void leave_group(SeqId id, std::int64_t through);
+  void fill_plan(const Decision& decision);
+  std::int64_t horizon(const Decision& decision);
+  std::int64_t reserved_tokens() const;
+  bool allocate(SeqId id, std::int64_t tokens);
+  void take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens);
+  void release(SeqId id);
+
+  // the running pass: vllm_running.cpp
+  bool last_token_in_flight(const Sequence& s) const;
+  std::int64_t wanted_tokens(const Sequence& s) const;
+  bool schedule_running_fast(Decision& decision);
+  void take_group_growth(std::int64_t blocks);
+  void make_room_from_tail(Decision& decision);
+  void schedule_running_one_by_one(Decision& decision);
+  bool schedule_one(Decision& decision, SeqId id);
+  void schedule(Decision& decision, SeqId id, std::int64_t tokens, std::int64_t drafts);
+  SeqId choose_victim() const;
+  void undo(Decision& decision, SeqId victim);
+  void preempt(Decision& decision, SeqId victim);
+
+  // the waiting pass: vllm_admission.cpp
+  void admit_waiting(Decision& decision);
+  WaitingQueue& next_queue();
+  bool pads_to_uniform_decode(const Record& record) const;
+  std::int64_t match_prefix(SeqId id);
+  bool admit(Decision& decision, WaitingQueue& queue, SeqId id, bool pads);
+  std::int64_t blocks_to_admit(const Sequence& s, std::int64_t hit, std::int64_t tokens) const;
+  void start_running(Decision& decision, SeqId id, std::int64_t hit);
+
+  // commit(): vllm_commit.cpp
+  void take_result(const Entry& entry, LoggedStep& logged, SimTime done);
+  void take_tokens(SeqId id, std::int64_t tokens, bool stale, SimTime done);
+  std::int64_t accepted_drafts(const Entry& entry, bool gone);
+  void note_tokens(Sequence& s, std::int64_t tokens, SimTime done);
+  void take_departed(SeqId id, SimTime done);
+  void collect_finished_members(std::int64_t step, SimTime done);
+  void propose_drafts(const Record& record);
+  void finish(SeqId id);
+
+  // vllm_log.cpp
+  void log_decision(Decision& decision);
+  void log_results(Record& record, SimTime done);
+
+  bool speculates() const { return config_.speculative.method != SpeculativeMethod::kNone; }
+  std::int64_t blocks_for(std::int64_t tokens) const {
+    return (tokens + config_.block_size - 1) / config_.block_size;
+  }
+  Record& newest() { return records_[step_ % 2]; }
+  BlockTable* table_of(SeqId id) { return pool_.caching() ? &tables_[id] : nullptr; }
+
+  SchedulerConfig config_;
+  SequenceSink& sink_;
+  ScheduleLog* log_;
+  Rng acceptance_;
+  std::int64_t watermark_blocks_;
+
+  SequenceStore store_;
+  std::vector<std::string> ids_;    ///< by SeqId; only under PRIORITY
+  std::vector<BlockTable> tables_;  ///< by SeqId; only with prefix caching
+  SessionContents sessions_;
+  SequenceList running_;
+  std::vector<SeqId> specials_;  ///< running, but not in the group; in running order
+  WaitingQueue waiting_;
+  WaitingQueue skipped_;  ///< passed over; looked at before those that wait
+  BlockPool pool_;
+  DecodeGroup group_;
+
+  std::int64_t step_ = 0;       ///< plan() calls so far, extended ones included
+  std::int64_t committed_ = 0;  ///< commit() calls so far, extended ones included
+  Record records_[2];           ///< by step, modulo 2
+  StepPlan plan_;
+  std::vector<Finished> finished_;
+  PrefixMatch match_;
+  std::vector<SeqId> passed_over_;
+  std::vector<SeqId> scratch_;
+  bool rebuild_specials_ = false;  ///< during a step taken one by one
+  std::int64_t slack_ = 0;         ///< slots of held blocks that hold no computed token
+  std::uint64_t run_numbers_ = 0;
+  std::int64_t stale_sequences_ = 0;
+  bool finished_since_plan_ = false;
+  std::int64_t logged_steps_ = 0;
+  SimTime last_done_;
+  SimTime now_;
+  SchedulerCounters counters_;
+};
+
+}  // namespace servesim

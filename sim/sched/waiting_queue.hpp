@@ -1,0 +1,82 @@
+/// Requests that wait to be admitted: first come first served, or by priority.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sched/scheduler_config.hpp"
+#include "sched/sequence_store.hpp"
+
+namespace servesim {
+
+/// The order of the PRIORITY queues: smaller (priority, arrival) first, then the id as a string.
+class PriorityOrder {
+ public:
+  PriorityOrder(const SequenceStore& store, const std::vector<std::string>& ids) : store_(&store), ids_(&ids) {}
+  bool operator()(SeqId a, SeqId b) const {
+    const Sequence& x = (*store_)[a];
+    const Sequence& y = (*store_)[b];
+    if (x.priority != y.priority) return x.priority < y.priority;
+    if (x.arrival != y.arrival) return x.arrival < y.arrival;
+    if ((*ids_)[a] != (*ids_)[b]) return (*ids_)[a] < (*ids_)[b];
+    return x.index < y.index;
+  }
+
+ private:
+  const SequenceStore* store_;
+  const std::vector<std::string>* ids_;
+};
+
+/// A deque under FCFS; under PRIORITY a sorted set, for which putting in front is a normal insertion.
+class WaitingQueue {
+ public:
+  WaitingQueue(SchedulingPolicy policy, SequenceStore& store, const std::vector<std::string>& ids)
+      : by_priority_(policy == SchedulingPolicy::kPriority), store_(store), sorted_(PriorityOrder(store, ids)) {}
+
+  bool empty() const { return by_priority_ ? sorted_.empty() : fifo_.empty(); }
+  std::int64_t size() const {
+    return by_priority_ ? static_cast<std::int64_t>(sorted_.size()) : fifo_.size();
+  }
+  /// REQUIRES: !empty().
+  SeqId front() const { return by_priority_ ? *sorted_.begin() : fifo_.head(); }
+
+  void push_back(SeqId id) {
+    if (by_priority_) {
+      sorted_.insert(id);
+    } else {
+      fifo_.push_back(store_, id);
+    }
+  }
+  void push_front(SeqId id) {
+    if (by_priority_) {
+      sorted_.insert(id);
+    } else {
+      fifo_.push_front(store_, id);
+    }
+  }
+  /// Whether `id` was here and is no more. FCFS callers must know which queue it is on.
+  bool remove(SeqId id) {
+    if (by_priority_) return sorted_.erase(id) > 0;
+    fifo_.remove(store_, id);
+    return true;
+  }
+
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    if (by_priority_) {
+      for (const SeqId id : sorted_) visit(id);
+    } else {
+      for (SeqId id = fifo_.head(); id != kNoSeq; id = store_[id].after) visit(id);
+    }
+  }
+
+ private:
+  bool by_priority_;
+  SequenceStore& store_;
+  SequenceList fifo_;
+  std::set<SeqId, PriorityOrder> sorted_;
+};
+
+}  // namespace servesim
