@@ -16,7 +16,7 @@ std::int64_t Client::number_of(const std::string& session) {
 }
 
 /// Reads on until an open-loop request is found: only those have a place in time of their own.
-bool Client::has_open() {
+bool Client::read_open() {
   while (!has_open_ && !at_end_) {
     if (!trace_.next(open_)) {
       at_end_ = true;
@@ -51,11 +51,6 @@ void Client::release_followers(std::int64_t number) {
   std::push_heap(ready_.begin(), ready_.end(), Later{});
 }
 
-bool Client::follower_is_next() {
-  if (ready_.empty()) return false;
-  return !has_open() || ready_.front().request.arrival < open_.arrival;
-}
-
 SimTime Client::next_send() {
   if (!has_open() && ready_.empty()) return SimTime::max();
   if (max_concurrency_ > 0 && in_flight_ >= max_concurrency_) return SimTime::max();
@@ -67,19 +62,20 @@ bool Client::exhausted() { return !has_open() && ready_.empty() && held_back_ ==
 
 const Request& Client::send(std::int64_t& session) {
   const SimTime now = next_send();
-  if (follower_is_next()) {
-    std::pop_heap(ready_.begin(), ready_.end(), Later{});
-    sent_ = std::move(ready_.back().request);
-    session = ready_.back().session;
-    ready_.pop_back();
-  } else {
-    std::swap(sent_, open_);
-    session = open_session_;
-    has_open_ = false;
-  }
-  if (session >= 0) sessions_[static_cast<std::size_t>(session)].started = true;
-  sent_.arrival = now;
   ++in_flight_;
+  if (!follower_is_next()) {  // the buffer stays as it is until the next request is read into it
+    session = open_session_;
+    if (session >= 0) sessions_[static_cast<std::size_t>(session)].started = true;
+    has_open_ = false;
+    open_.arrival = now;
+    return open_;
+  }
+  std::pop_heap(ready_.begin(), ready_.end(), Later{});
+  sent_ = std::move(ready_.back().request);
+  session = ready_.back().session;
+  ready_.pop_back();
+  sessions_[static_cast<std::size_t>(session)].started = true;
+  sent_.arrival = now;
   return sent_;
 }
 

@@ -23,6 +23,8 @@ class Client {
   SimTime next_send();
   /// Whether nothing is left to be sent, now or later.
   bool exhausted();
+  /// Whether the end of a request can change next_send().
+  bool ends_matter() const { return max_concurrency_ > 0 || held_back_ > 0; }
 
   /// The request that is sent at next_send(), its `arrival` set to that time, and its session's number (-1: none).
   /// REQUIRES: next_send() != SimTime::max(). The reference is good until the next call of any member.
@@ -57,8 +59,11 @@ class Client {
     }
   };
 
-  bool has_open();
-  bool follower_is_next();
+  bool has_open() { return has_open_ || read_open(); }
+  bool read_open();
+  bool follower_is_next() {
+    return !ready_.empty() && (!has_open() || ready_.front().request.arrival < open_.arrival);
+  }
   void take_in_follower(Request request);
   void release_followers(std::int64_t session);
   std::int64_t number_of(const std::string& session);

@@ -38,10 +38,15 @@ class Simulation : public SequenceSink {
  private:
   using Queue = EventQueue<std::uint32_t>;
 
+  SimTime next_arrival();
+  void act_until(SimTime arrival);
   void settle_rejections();
   void send_next();
   void deliver(const Request& request, std::int64_t session, SimTime now);
   Ticket make_ticket(const Request& request, std::int64_t session, std::int32_t replica);
+  std::string_view rejection(const Request& request) const {
+    return rejection_reason(config_.scheduler, request.input_tokens, request.output_tokens);
+  }
   void reject(const Request& request, std::string_view reason);
   void report_unfinished();
   RequestRecord record_of(const Request& request) const;
@@ -61,6 +66,8 @@ class Simulation : public SequenceSink {
   std::vector<Ticket> unused_;
   SimTime now_;
   SimTime first_arrival_ = kNever;
+  bool sends_changed_ = false;  ///< a request ended that others wait for
+  bool exhausted_ = false;
 };
 
 Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace,
@@ -84,20 +91,12 @@ Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, T
 
 std::vector<EngineStats> Simulation::run() {
   while (!control_.stop.load(std::memory_order_relaxed)) {
-    settle_rejections();
-    const SimTime send = client_.next_send();
-    const SimTime arrival = send == SimTime::max() ? send : send + config_.host.front_before;
-    const auto& step = queue_.top();
-    if (arrival == SimTime::max() && step.time == SimTime::max()) break;
-    if (arrival <= step.time) {  // arrivals first, see EventClass
-      now_ = arrival;
-      send_next();
-    } else {
-      now_ = step.time;
-      const std::uint32_t replica = step.payload;
-      replicas_[replica]->act(now_);
-      reschedule(replica);
-    }
+    const SimTime arrival = next_arrival();
+    act_until(arrival);
+    if (sends_changed_) continue;
+    if (arrival == SimTime::max()) break;
+    now_ = arrival;
+    send_next();
   }
   report_unfinished();
   std::vector<EngineStats> stats;
@@ -108,15 +107,35 @@ std::vector<EngineStats> Simulation::run() {
   return stats;
 }
 
+SimTime Simulation::next_arrival() {
+  sends_changed_ = false;
+  settle_rejections();
+  const SimTime send = client_.next_send();
+  return send == SimTime::max() ? send : send + config_.host.front_before;
+}
+
+/// Lets the engines act before `arrival` (which comes first at its instant, see EventClass), or until the end of a
+/// request has changed what is sent next.
+void Simulation::act_until(SimTime arrival) {
+  while (queue_.top().time < arrival && !sends_changed_) {
+    now_ = queue_.top().time;
+    const std::uint32_t replica = queue_.top().payload;
+    replicas_[replica]->act(now_);
+    reschedule(replica);
+    if (control_.stop.load(std::memory_order_relaxed)) return;
+  }
+}
+
 /// Requests that can never be served need no place in time: nobody waits for an arrival that is none.
 void Simulation::settle_rejections() {
   while (const Request* next = client_.peek_open()) {
-    const std::string_view reason = rejection_reason(config_.scheduler, next->input_tokens, next->output_tokens);
+    const std::string_view reason = rejection(*next);
     if (reason.empty()) break;
     reject(*next, reason);
     client_.drop_open();
   }
-  if (client_.exhausted()) {
+  if (!exhausted_ && client_.exhausted()) {
+    exhausted_ = true;
     for (std::size_t i = 0; i < replicas_.size(); ++i) {
       if (replicas_[i]->expect_no_arrivals()) reschedule(i);
     }
@@ -126,7 +145,7 @@ void Simulation::settle_rejections() {
 void Simulation::send_next() {
   std::int64_t session = -1;
   const Request& request = client_.send(session);
-  const std::string_view reason = rejection_reason(config_.scheduler, request.input_tokens, request.output_tokens);
+  const std::string_view reason = request.closed_loop ? rejection(request) : std::string_view();  // settled before
   if (reason.empty()) {
     deliver(request, session, now_);
   } else {
@@ -168,8 +187,8 @@ Ticket Simulation::make_ticket(const Request& request, std::int64_t session, std
   }
   Live& live = tickets_[ticket];
   live.index = request.index;
-  live.id = request.id;
-  live.session_name = request.session;
+  if (!(request.id.empty() && live.id.empty())) live.id = request.id;
+  if (!(request.session.empty() && live.session_name.empty())) live.session_name = request.session;
   live.session = session;
   live.arrival = request.arrival;
   live.input_tokens = request.input_tokens;
@@ -203,6 +222,7 @@ void Simulation::on_finished(Ticket ticket, const SequenceOutcome& outcome) {
   live.live = false;
   const std::int64_t session = live.session;
   if (names_ == nullptr) unused_.push_back(ticket);
+  sends_changed_ = sends_changed_ || client_.ends_matter();
   client_.ended(session, record.last_token);
 }
 

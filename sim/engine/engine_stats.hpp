@@ -30,7 +30,7 @@ struct EngineStats {
   double flops = 0;
   double hbm_bytes = 0;
   KvIntegral kv;
-  double kv_peak_used = 0;  ///< highest fraction of the pool that was allocated
+  double kv_peak_used = 0;  ///< most tokens' worth of slots that were allocated at once
   std::int64_t preemptions = 0;
   std::int64_t recomputed_tokens = 0;  ///< computed again because a preemption had thrown them away
   std::int64_t prefix_hit_tokens = 0;

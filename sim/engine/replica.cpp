@@ -13,7 +13,9 @@ Replica::Replica(std::unique_ptr<BatchPolicy> policy, std::unique_ptr<StepCostMo
       sink_(sink),
       host_step_(host_step),
       wait_for_arrivals_(wait_for_arrivals),
-      max_in_flight_(policy_->batches_in_flight()) {}
+      max_in_flight_(policy_->batches_in_flight()),
+      constant_steps_(cost_->decode_step_is_constant()),
+      block_size_(policy_->block_size()) {}
 
 void Replica::add(const NewSequence& sequence, SimTime now) {
   if (stretch_left_ > 0 && policy_->arrival_matters()) {
@@ -66,7 +68,7 @@ void Replica::run(SimTime now) {
 bool Replica::schedule(SimTime now) {
   const StepPlan& plan = policy_->plan(now);
   kv_ = plan.kv;
-  stats_.kv_peak_used = std::max(stats_.kv_peak_used, static_cast<double>(kv_.allocated));
+  peak_allocated_ = std::max(peak_allocated_, kv_.allocated);
   const bool unfinished = policy_->has_unfinished();
   watch_progress(plan);
   if (plan.tokens == 0 && max_in_flight_ == 1) {
@@ -109,8 +111,9 @@ Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
       plan.chunks.empty() && plan.decode_tokens == plan.decode_seqs && plan.sampled == plan.decode_seqs;
   if (plain_decodes) {
     const DecodeStep step = cost_->decode_step(plan.decode_seqs, plan.decode_context, heat_);
-    stats_.seconds[static_cast<std::size_t>(Component::kAttentionDecode)] += step.attention_s;
+    attention_seconds_ += step.attention_s;
     decode_context_sum_ += static_cast<double>(plan.decode_context);
+    constant_step_ = step;
     count_rest(step.rest, 1);
     return {launch(now, step.total), plan.gap_count};
   }
@@ -137,7 +140,7 @@ void Replica::watch_progress(const StepPlan& plan) {
 SimTime Replica::launch(SimTime now, SimTime duration) {
   const SimTime idle_since = std::max(device_free_, now);
   const SimTime begin = std::max(device_free_, now + host_step_);
-  stats_.seconds[static_cast<std::size_t>(Component::kHost)] += (begin - idle_since).seconds();
+  exposed_host_ += begin - idle_since;
   stats_.busy += duration;
   device_free_ = begin + duration;
   return device_free_;
@@ -151,6 +154,9 @@ EngineStats Replica::stats(SimTime now) {
   account_kv(now);
   flush_rest();
   EngineStats result = stats_;
+  result.seconds[static_cast<std::size_t>(Component::kAttentionDecode)] += attention_seconds_;
+  result.seconds[static_cast<std::size_t>(Component::kHost)] += exposed_host_.seconds();
+  result.kv_peak_used = static_cast<double>(peak_allocated_);
   const AttentionWork attention = cost_->decode_attention_work();
   result.flops += attention.flops * decode_context_sum_;
   result.hbm_bytes += attention.hbm_bytes * decode_context_sum_;

@@ -59,9 +59,10 @@ class Replica {
   void watch_progress(const StepPlan& plan);
 
   void advance(SimTime until, bool inclusive);
-  std::int64_t steps_at_once(SimTime until, bool inclusive, SimTime& period) const;
-  void take_step(SimTime at);
-  void take_steps(std::int64_t count, SimTime period);
+  std::int64_t steps_at_once(SimTime until, bool inclusive) const;
+  std::int64_t take_step(SimTime at);
+  std::int64_t take_steps(std::int64_t count);
+  void grow(KvUsage& kv, std::int64_t blocks, std::int64_t tokens) const;
   void grow_kv(std::int64_t blocks, std::int64_t tokens);
   void account_kv(SimTime now);
   void add_kv(double seconds, const KvUsage& kv);
@@ -85,6 +86,8 @@ class Replica {
   bool arrivals_expected_ = true;
   bool waiting_for_arrival_ = false;
   int max_in_flight_;
+  bool constant_steps_;
+  std::int64_t block_size_;
 
   Flight flights_[2];
   int in_flight_ = 0;
@@ -104,12 +107,16 @@ class Replica {
   std::int64_t growth_phase_ = 0;
   std::int64_t growth_period_ = 1;
   bool growth_was_reserved_ = false;
+  DecodeStep constant_step_;  ///< the price of each step, where it does not depend on the context
 
   std::int64_t steps_without_output_ = 0;
   KvUsage kv_;
   const StepCost* rest_ = nullptr;  ///< parts of `rest_steps_` decode steps not yet in stats_
   std::int64_t rest_steps_ = 0;
   double decode_context_sum_ = 0;  ///< of the steps priced by decode_step()
+  double attention_seconds_ = 0;   ///< likewise
+  SimTime exposed_host_;
+  std::int64_t peak_allocated_ = 0;
   EngineStats stats_;
 };
 

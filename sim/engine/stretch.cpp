@@ -11,34 +11,35 @@ struct BlockGrowth {
   const std::int32_t* table;
   std::int64_t period;
   std::int64_t phase;  ///< of the step before the first
+  std::int64_t cycle;  ///< blocks begun in `period` steps: one per sequence
 
   struct Sums {
     std::int64_t after_last = 0;  ///< G(steps)
     std::int64_t sum = 0;         ///< G(1) + ... + G(steps - 1)
   };
 
-  std::int64_t at(std::int64_t step) const { return table[(phase + step) % period]; }
-
   /// G(j) is the number of blocks begun in the first j steps.
   Sums over(std::int64_t steps) const {
-    std::int64_t cycle = 0;
-    std::int64_t cycle_sum = 0;
-    for (std::int64_t r = 1; r <= std::min(period, steps); ++r) {
-      cycle += at(r);
-      cycle_sum += cycle;
-    }
-    if (steps <= period) return {cycle, cycle_sum - cycle};
     const std::int64_t cycles = steps / period;
     const std::int64_t left = steps - cycles * period;
+    std::int64_t begun = 0;
+    std::int64_t begun_sum = 0;
     std::int64_t tail = 0;
     std::int64_t tail_sum = 0;
-    for (std::int64_t r = 1; r <= left; ++r) {
-      tail += at(r);
-      tail_sum += tail;
+    std::int64_t slot = phase;
+    for (std::int64_t r = 1; r <= (cycles > 0 ? period : left); ++r) {
+      slot = slot + 1 == period ? 0 : slot + 1;
+      begun += table[slot];
+      begun_sum += begun;
+      if (r == left) {
+        tail = begun;
+        tail_sum = begun_sum;
+      }
     }
     const std::int64_t last = cycles * cycle + tail;
-    const std::int64_t all = cycle * period * (cycles * (cycles - 1) / 2) + cycles * cycle_sum +
+    const std::int64_t all = cycle * period * (cycles * (cycles - 1) / 2) + cycles * begun_sum +
                              left * cycles * cycle + tail_sum;
+    // Without a full cycle begun_sum is tail_sum, and counts once.
     return {last, all - last};
   }
 };
@@ -48,41 +49,34 @@ struct BlockGrowth {
 /// Takes the steps of the stretch that are scheduled before `until` (at it, too, when `inclusive`).
 void Replica::advance(SimTime until, bool inclusive) {
   std::int64_t taken = 0;
+  std::int64_t blocks = 0;
   while (stretch_left_ > 0) {
     const SimTime at = front().end;
     if (inclusive ? at > until : at >= until) break;
-    SimTime period;
-    const std::int64_t count = steps_at_once(until, inclusive, period);
-    if (count > 1) {
-      take_steps(count, period);
-      taken += count;
-    } else {
-      take_step(at);
-      ++taken;
-    }
+    const std::int64_t count = constant_steps_ ? steps_at_once(until, inclusive) : 0;
+    taken += std::max<std::int64_t>(count, 1);
+    blocks += count > 1 ? take_steps(count) : take_step(at);
   }
-  if (taken > 0) policy_->extend(taken, last_done_);
+  if (taken > 0) policy_->extend(taken, blocks, last_done_);
 }
 
-/// How many steps of equal `period` lie before `until`; 0 when they have to be taken singly.
-std::int64_t Replica::steps_at_once(SimTime until, bool inclusive, SimTime& period) const {
-  if (!cost_->decode_step_is_constant()) return 0;
-  Heat unused;
-  const SimTime duration = cost_->decode_step(decodes_, context_, unused).total;
-  period = duration;
+/// How many steps of equal period lie before `until`; 0 when they have to be taken singly.
+std::int64_t Replica::steps_at_once(SimTime until, bool inclusive) const {
+  SimTime period = constant_step_.total;
+  if (flights_[0].gap_count != gap_count_) return 0;
   if (max_in_flight_ == 1) {
     period += host_step_;
-  } else if (flights_[1].end - flights_[0].end != duration || duration < host_step_) {
+  } else if (flights_[1].gap_count != gap_count_ || flights_[1].end - flights_[0].end != period ||
+             period < host_step_) {
     return 0;
   }
-  if (flights_[0].gap_count != gap_count_ || (in_flight_ > 1 && flights_[1].gap_count != gap_count_)) return 0;
   if (period.ns() == 0) return 0;
   const std::int64_t room = (until - front().end).ns() - (inclusive ? 0 : 1);
   return std::min(stretch_left_, room / period.ns() + 1);
 }
 
-/// Takes in the oldest batch at `at` and schedules the next step of the stretch.
-void Replica::take_step(SimTime at) {
+/// Takes in the oldest batch at `at` and schedules the next step of the stretch. Returns the blocks it begins.
+std::int64_t Replica::take_step(SimTime at) {
   account_kv(at);
   if (front().gap_count > 0) sink_.on_token_gaps(at - last_done_, front().gap_count);
   last_done_ = at;
@@ -90,67 +84,64 @@ void Replica::take_step(SimTime at) {
   --stretch_left_;
   context_ += context_growth_;
   growth_phase_ = growth_phase_ + 1 == growth_period_ ? 0 : growth_phase_ + 1;
-  grow_kv(block_growth_[growth_phase_], context_growth_);
+  const std::int64_t blocks = block_growth_[growth_phase_];
+  grow_kv(blocks, context_growth_);
   cool(at + host_step_);
-  const DecodeStep step = cost_->decode_step(decodes_, context_, heat_);
+  const DecodeStep step = constant_steps_ ? constant_step_ : cost_->decode_step(decodes_, context_, heat_);
   ++stats_.steps;
   stats_.scheduled_seqs += decodes_;
   stats_.scheduled_tokens += decodes_;
-  stats_.seconds[static_cast<std::size_t>(Component::kAttentionDecode)] += step.attention_s;
+  attention_seconds_ += step.attention_s;
   decode_context_sum_ += static_cast<double>(context_);
   count_rest(step.rest, 1);
   push({launch(at, step.total), gap_count_});
+  return blocks;
 }
 
-/// The same for `count` steps of equal length, `period` apart.
-void Replica::take_steps(std::int64_t count, SimTime period) {
+/// The same for `count` steps of equal length.
+std::int64_t Replica::take_steps(std::int64_t count) {
+  const SimTime period = max_in_flight_ == 1 ? constant_step_.total + host_step_ : constant_step_.total;
   const SimTime first = front().end;
   account_kv(first);
   if (gap_count_ > 0) {
     sink_.on_token_gaps(first - last_done_, gap_count_);
-    if (count > 1) sink_.on_token_gaps(period, gap_count_ * (count - 1));
+    sink_.on_token_gaps(period, gap_count_ * (count - 1));
   }
   last_done_ = last_action_ = first + period * (count - 1);
 
-  const BlockGrowth::Sums blocks = BlockGrowth{block_growth_, growth_period_, growth_phase_}.over(count);
-  const double seconds = period.seconds();
-  const KvUsage before = kv_;
-  kv_.allocated *= count - 1;
-  kv_.internal *= count - 1;
-  kv_.reserved *= count - 1;
-  grow_kv(blocks.sum, context_growth_ * (count * (count - 1) / 2));
-  add_kv(seconds, kv_);
-  stats_.kv.elapsed_s += seconds * static_cast<double>(count - 1);
-  kv_ = before;
+  const BlockGrowth::Sums blocks =
+      BlockGrowth{block_growth_, growth_period_, growth_phase_, context_growth_}.over(count);
+  KvUsage between{kv_.allocated * (count - 1), kv_.internal * (count - 1), kv_.reserved * (count - 1)};
+  grow(between, blocks.sum, context_growth_ * (count * (count - 1) / 2));
+  add_kv(period.seconds(), between);
+  stats_.kv.elapsed_s += period.seconds() * static_cast<double>(count - 1);
   grow_kv(blocks.after_last, context_growth_ * count);
 
-  Heat unused;
-  const DecodeStep step = cost_->decode_step(decodes_, context_, unused);
   stats_.steps += count;
   stats_.scheduled_seqs += decodes_ * count;
   stats_.scheduled_tokens += decodes_ * count;
   decode_context_sum_ += static_cast<double>(context_ * count + context_growth_ * (count * (count + 1) / 2));
   context_ += context_growth_ * count;
   growth_phase_ = (growth_phase_ + count) % growth_period_;
-  count_rest(step.rest, count);
-  stats_.busy += step.total * count;
-  if (max_in_flight_ == 1) {
-    stats_.seconds[static_cast<std::size_t>(Component::kHost)] += (host_step_ * count).seconds();
-  }
+  attention_seconds_ += constant_step_.attention_s * static_cast<double>(count);
+  count_rest(constant_step_.rest, count);
+  stats_.busy += constant_step_.total * count;
+  if (max_in_flight_ == 1) exposed_host_ += host_step_ * count;
   stretch_left_ -= count;
   for (int i = 0; i < in_flight_; ++i) flights_[i].end += period * count;
   device_free_ += period * count;
+  return blocks.after_last;
+}
+
+void Replica::grow(KvUsage& kv, std::int64_t blocks, std::int64_t tokens) const {
+  const std::int64_t slots = blocks * block_size_;
+  (growth_was_reserved_ ? kv.reserved : kv.allocated) += growth_was_reserved_ ? -slots : slots;
+  kv.internal += slots - tokens;
 }
 
 void Replica::grow_kv(std::int64_t blocks, std::int64_t tokens) {
-  const std::int64_t slots = blocks * policy_->block_size();
-  if (growth_was_reserved_) {
-    kv_.reserved -= slots;
-  } else {
-    kv_.allocated += slots;
-    stats_.kv_peak_used = std::max(stats_.kv_peak_used, static_cast<double>(kv_.allocated));
-  }
-  kv_.internal += slots - tokens;
+  grow(kv_, blocks, tokens);
+  peak_allocated_ = std::max(peak_allocated_, kv_.allocated);
 }
 
 void Replica::account_kv(SimTime now) {
@@ -161,9 +152,10 @@ void Replica::account_kv(SimTime now) {
 }
 
 void Replica::add_kv(double seconds, const KvUsage& kv) {
+  if (kv.allocated == 0) return;
   stats_.kv.used += seconds * static_cast<double>(kv.allocated - kv.internal - kv.reserved);
   stats_.kv.internal += seconds * static_cast<double>(kv.internal);
-  stats_.kv.reserved += seconds * static_cast<double>(kv.reserved);
+  if (kv.reserved != 0) stats_.kv.reserved += seconds * static_cast<double>(kv.reserved);
 }
 
 void Replica::count_rest(const StepCost* rest, std::int64_t steps) {
@@ -186,7 +178,9 @@ void Replica::flush_rest() {
 /// A time not after the end of the stretch: no step is shorter than the next one on a device at rest.
 SimTime Replica::stretch_bound() {
   Heat rested;
-  const SimTime shortest = cost_->decode_step(decodes_, context_ + context_growth_, rested).total;
+  const SimTime shortest = constant_steps_
+                               ? constant_step_.total
+                               : cost_->decode_step(decodes_, context_ + context_growth_, rested).total;
   const SimTime last_known = in_flight_ > 1 ? flights_[1].end : flights_[0].end;
   const std::int64_t unknown = in_flight_ > 1 ? stretch_left_ - 1 : stretch_left_;
   return last_known + shortest * unknown;

@@ -60,9 +60,10 @@ class BatchPolicy {
   /// on. The plan stays valid until the next call. ENSURES: tokens <= the token budget.
   virtual const StepPlan& plan(SimTime now) = 0;
 
-  /// Takes `steps` more steps of the last plan's horizon, and the results of as many, as done; the last of these
-  /// results came at `last_done`. REQUIRES: steps < horizon.
-  virtual void extend(std::int64_t steps, SimTime last_done) = 0;
+  /// Takes `steps` more steps of the last plan's horizon, and the results of as many, as done; they begin to fill
+  /// `blocks` blocks (see block_growth), and the last of these results came at `last_done`.
+  /// REQUIRES: steps < horizon.
+  virtual void extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) = 0;
 
   /// Takes in the results of the oldest step not yet committed, finished at `done` (vLLM's update_from_output()).
   virtual void commit(SimTime done) = 0;

@@ -181,22 +181,22 @@ std::int64_t VllmScheduler::horizon(const Decision& decision) {
   }
   while (!is_current(group_.next_completion())) group_.pop_completion();
   const std::int64_t until_finish = group_.next_completion().last_step - step_ + 1;
+  // Each member takes at most one block per block_size steps begun: mostly there is no need to count.
+  const std::int64_t most_blocks = group_.count() * (until_finish / config_.block_size + 1);
+  if (most_blocks <= pool_.free()) return until_finish;
   return std::min(until_finish, 1 + group_.steps_within(pool_.free(), step_));
 }
 
-void VllmScheduler::extend(std::int64_t steps, SimTime last_done) {
-  const std::int64_t cycles = steps / config_.block_size;
-  std::int64_t blocks = cycles * group_.count();
-  for (std::int64_t j = 1; j <= steps - cycles * config_.block_size; ++j) blocks += group_.growth(step_ + j);
+void VllmScheduler::extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) {
   pool_.take(blocks);
   slack_ += blocks * config_.block_size - steps * group_.count();
   step_ += steps;
   committed_ += steps;
-  for (Record& record : records_) {
-    record.reset(step_);
+  for (const std::int64_t step : {step_ - 1, step_}) {
+    Record& record = records_[step % 2];
+    record.reset(step);
     record.group_count = group_.count();
   }
-  records_[(step_ - 1) % 2].step = step_ - 1;
   last_done_ = last_done;
 }
 

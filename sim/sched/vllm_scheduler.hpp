@@ -29,7 +29,7 @@ class VllmScheduler : public BatchPolicy {
 
   void add(const NewSequence& sequence) override;
   const StepPlan& plan(SimTime now) override;
-  void extend(std::int64_t steps, SimTime last_done) override;
+  void extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) override;
   void commit(SimTime done) override;
   bool live() const override { return store_.live() > 0 || finished_since_plan_; }
   bool has_unfinished() const override { return store_.live() > 0; }

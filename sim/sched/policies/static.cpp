@@ -22,7 +22,7 @@ class StaticPolicy : public BatchPolicy {
     kept.hash_ids = {};
   }
   const StepPlan& plan(SimTime now) override;
-  void extend(std::int64_t steps, SimTime last_done) override;
+  void extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) override;
   void commit(SimTime done) override;
   bool live() const override { return has_unfinished(); }
   bool has_unfinished() const override { return !batch_.empty() || !waiting_.empty(); }
@@ -131,11 +131,8 @@ void StaticPolicy::plan_decode() {
   if (!first) plan_.horizon = group_.next_completion().last_step - step_ + 1;
 }
 
-void StaticPolicy::extend(std::int64_t steps, SimTime) {
-  for (std::int64_t j = 1; j <= steps % config_.block_size; ++j) {
-    internal_ += group_.growth(step_ + j) * config_.block_size;
-  }
-  internal_ += (steps / config_.block_size * config_.block_size - steps) * group_.count();
+void StaticPolicy::extend(std::int64_t steps, std::int64_t blocks, SimTime) {
+  internal_ += blocks * config_.block_size - steps * group_.count();
   computed_ += steps * group_.count();
   step_ += steps;
 }

@@ -1,0 +1,106 @@
+#include "workload/trace_cache.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace servesim {
+namespace {
+
+class CacheReader final : public TraceReader {
+ public:
+  explicit CacheReader(std::shared_ptr<const TraceCache> cache) : cache_(std::move(cache)) {}
+
+  bool next(Request& request) override {
+    if (position_ == cache_->size()) return false;
+    cache_->read(position_, request);
+    request.index = position_++;
+    return true;
+  }
+
+ private:
+  std::shared_ptr<const TraceCache> cache_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+void TraceCache::append(const Request& request) {
+  Row row{};
+  row.time_ns = request.closed_loop ? request.delay.ns() : request.arrival.ns();
+  row.closed_loop = request.closed_loop;
+  row.id_length = static_cast<std::uint32_t>(request.id.size());
+  row.session_length = static_cast<std::uint32_t>(request.session.size());
+  append_names(request, row);
+  row.hash_count = static_cast<std::uint32_t>(request.hash_ids.size());
+  row.hash_block = static_cast<std::int32_t>(request.hash_block);
+  row.hash_ids = hash_ids_.append(request.hash_ids.data(), request.hash_ids.size());
+  row.input_tokens = static_cast<std::int32_t>(request.input_tokens);
+  row.output_tokens = static_cast<std::int32_t>(request.output_tokens);
+  row.priority = request.priority;
+  rows_.push_back(row);
+}
+
+/// The name of a session is kept once for requests of it that follow each other.
+void TraceCache::append_names(const Request& request, Row& row) {
+  if (request.id.empty() && !rows_.empty() && rows_.back().id_length == 0 &&
+      session(rows_.back()) == request.session) {
+    row.names = rows_.back().names;
+    return;
+  }
+  name_.assign(request.id).append(request.session);
+  row.names = names_.append(name_.data(), name_.size());
+}
+
+void TraceCache::read(std::size_t position, Request& request) const {
+  const Row& row = rows_[position];
+  request.id.assign(id(row));
+  request.session.assign(session(row));
+  request.closed_loop = row.closed_loop;
+  request.arrival = SimTime(row.closed_loop ? 0 : row.time_ns);
+  request.delay = SimTime(row.closed_loop ? row.time_ns : 0);
+  request.input_tokens = row.input_tokens;
+  request.output_tokens = row.output_tokens;
+  request.priority = row.priority;
+  request.hash_block = row.hash_block;
+  request.hash_ids.assign(row.hash_ids, row.hash_ids + row.hash_count);
+}
+
+std::size_t TraceCache::bytes() const {
+  return rows_.size() * sizeof(Row) + names_.bytes() + hash_ids_.bytes();
+}
+
+void TraceCache::sort_by_arrival() {
+  std::vector<std::int64_t> keys(rows_.size());
+  std::unordered_map<std::string_view, std::int64_t> session_key;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const std::string_view name = session(rows_[i]);
+    if (rows_[i].closed_loop) {
+      keys[i] = session_key[name];
+    } else {
+      keys[i] = rows_[i].time_ns;
+      if (!name.empty()) session_key[name] = keys[i];
+    }
+  }
+  std::vector<std::size_t> order(rows_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&keys](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+  std::deque<Row> sorted;
+  for (const std::size_t i : order) sorted.push_back(rows_[i]);
+  rows_.swap(sorted);
+}
+
+void TraceCache::shift_arrivals(SimTime origin) {
+  for (Row& row : rows_) {
+    if (!row.closed_loop) row.time_ns -= origin.ns();
+  }
+}
+
+std::unique_ptr<TraceReader> make_cache_reader(std::shared_ptr<const TraceCache> cache) {
+  return std::make_unique<CacheReader>(std::move(cache));
+}
+
+}  // namespace servesim

@@ -1,0 +1,89 @@
+/// Parsed requests in compact form, so that a trace is parsed once for many runs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workload/trace_reader.hpp"
+
+namespace servesim {
+
+/// Copies of short arrays in large blocks that never move.
+template <typename T>
+class Arena {
+ public:
+  const T* append(const T* data, std::size_t count) {
+    if (count > left_) {
+      left_ = std::max(count, kBlockBytes / sizeof(T));
+      blocks_.emplace_back(new T[left_]);
+      free_ = blocks_.back().get();
+      bytes_ += left_ * sizeof(T);
+    }
+    T* const copy = free_;
+    std::copy_n(data, count, copy);
+    free_ += count;
+    left_ -= count;
+    return copy;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::size_t kBlockBytes = std::size_t{1} << 18;
+
+  std::vector<std::unique_ptr<T[]>> blocks_;
+  T* free_ = nullptr;
+  std::size_t left_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+/// An append-only list of requests: about 56 bytes each, plus names and hash ids.
+class TraceCache {
+ public:
+  void append(const Request& request);
+  void read(std::size_t position, Request& request) const;
+  std::size_t size() const { return rows_.size(); }
+  std::size_t bytes() const;
+
+  /// Sorts by arrival. A closed-loop request goes with the last timed one of its session, and equal
+  /// arrivals keep their order.
+  void sort_by_arrival();
+  /// Subtracts `origin` from every arrival that is not closed loop.
+  void shift_arrivals(SimTime origin);
+
+ private:
+  struct Row {
+    std::int64_t time_ns;  ///< arrival, or delay when closed loop
+    const char* names;     ///< the id, then the session
+    const std::uint64_t* hash_ids;
+    std::uint32_t id_length;
+    std::uint32_t session_length;
+    std::uint32_t hash_count;
+    std::int32_t hash_block;
+    std::int32_t input_tokens;
+    std::int32_t output_tokens;
+    std::int32_t priority;
+    bool closed_loop;
+  };
+
+  void append_names(const Request& request, Row& row);
+  static std::string_view id(const Row& row) { return {row.names, row.id_length}; }
+  static std::string_view session(const Row& row) {
+    return {row.names + row.id_length, row.session_length};
+  }
+
+  std::deque<Row> rows_;  // grows without moving what it holds
+  Arena<char> names_;
+  std::string name_;  // scratch
+  Arena<std::uint64_t> hash_ids_;
+};
+
+/// Reads a cache from its start.
+std::unique_ptr<TraceReader> make_cache_reader(std::shared_ptr<const TraceCache> cache);
+
+}  // namespace servesim
