@@ -5,7 +5,7 @@
 
 namespace servesim {
 
-BlockPool::BlockPool(std::int64_t usable_blocks, std::int64_t block_size, bool caching)
+BlockPool::BlockPool(std::int64_t usable_blocks, BlockSize block_size, bool caching)
     : usable_(usable_blocks), block_size_(block_size), caching_(caching), blank_(usable_blocks) {}
 
 RunId BlockPool::make_run(NodeId node, std::int64_t begin, std::int64_t end) {
@@ -130,9 +130,9 @@ void BlockPool::match(const BlockTable& table, std::int64_t limit, PrefixMatch& 
   if (!caching_) return;
   std::int64_t start = 0;
   for (const PathStep& step : table.path) {
-    const std::int64_t end = std::min(step.end / block_size_, limit);
-    if (step.node == kNoNode || start / block_size_ >= limit) return;
-    match_node(step.node, start / block_size_, end, match);
+    const std::int64_t end = std::min(block_size_.full(step.end), limit);
+    if (step.node == kNoNode || block_size_.full(start) >= limit) return;
+    match_node(step.node, block_size_.full(start), end, match);
     if (match.blocks < end) return;
     start = step.end;
   }
@@ -195,8 +195,8 @@ void BlockPool::register_blocks(BlockTable& table, std::int64_t upto) {
   if (!caching_ || upto <= table.registered) return;
   std::int64_t start = 0;
   for (const PathStep& step : table.path) {
-    const std::int64_t begin = std::max(table.registered, start / block_size_);
-    const std::int64_t end = std::min(upto, step.end / block_size_);
+    const std::int64_t begin = std::max(table.registered, block_size_.full(start));
+    const std::int64_t end = std::min(upto, block_size_.full(step.end));
     if (begin < end) register_in_node(table, step.node, begin, end);
     start = step.end;
   }

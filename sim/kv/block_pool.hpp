@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kv/block_size.hpp"
 #include "kv/content_tree.hpp"
 
 namespace servesim {
@@ -41,12 +42,11 @@ struct PrefixMatch {
 class BlockPool {
  public:
   /// `usable_blocks` excludes the null block.
-  BlockPool(std::int64_t usable_blocks, std::int64_t block_size, bool caching);
+  BlockPool(std::int64_t usable_blocks, BlockSize block_size, bool caching);
 
   std::int64_t usable() const { return usable_; }
   std::int64_t free() const { return blank_ + cached_free_; }
   std::int64_t used() const { return usable_ - free(); }
-  std::int64_t block_size() const { return block_size_; }
   bool caching() const { return caching_; }
   ContentTree& contents() { return contents_; }
 
@@ -112,7 +112,7 @@ class BlockPool {
   void release_held(const HeldRun& held);
 
   std::int64_t usable_;
-  std::int64_t block_size_;
+  BlockSize block_size_;
   bool caching_;
   std::int64_t blank_;
   std::int64_t cached_free_ = 0;

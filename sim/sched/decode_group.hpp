@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kv/block_size.hpp"
+
 #include "sched/sequence.hpp"
 
 namespace servesim {
@@ -22,8 +24,8 @@ class DecodeGroup {
     std::uint64_t generation;
   };
 
-  explicit DecodeGroup(std::int64_t block_size)
-      : block_size_(block_size), growth_(static_cast<std::size_t>(block_size), 0) {}
+  explicit DecodeGroup(BlockSize block_size)
+      : block_size_(block_size), growth_(static_cast<std::size_t>(block_size.tokens()), 0) {}
 
   std::int64_t count() const { return count_; }
 
@@ -33,7 +35,7 @@ class DecodeGroup {
   /// Blocks that the members allocate in step `step`.
   std::int64_t growth(std::int64_t step) const { return growth_[phase(step)]; }
   const std::int32_t* growth_table() const { return growth_.data(); }
-  std::size_t phase(std::int64_t step) const { return static_cast<std::size_t>((step - 1) % block_size_); }
+  std::size_t phase(std::int64_t step) const { return static_cast<std::size_t>(block_size_.mod_floor(step - 1)); }
   /// Whether the member with this base allocates a block in step `step`.
   bool grows(std::int64_t base, std::int64_t step) const { return slot(base) == phase(step); }
 
@@ -70,11 +72,10 @@ class DecodeGroup {
 
   /// Index into growth_: a member allocates when computed = base + step - 1 is a multiple of the block size.
   std::size_t slot(std::int64_t base) const {
-    const std::int64_t remainder = -base % block_size_;
-    return static_cast<std::size_t>(remainder < 0 ? remainder + block_size_ : remainder);
+    return static_cast<std::size_t>(block_size_.mod_floor(-base));
   }
 
-  std::int64_t block_size_;
+  BlockSize block_size_;
   std::int64_t count_ = 0;
   std::int64_t base_sum_ = 0;
   std::vector<std::int32_t> growth_;  ///< members by the step (mod block_size) at which they need a block

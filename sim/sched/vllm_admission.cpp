@@ -46,7 +46,7 @@ std::int64_t VllmScheduler::match_prefix(SeqId id) {
   BlockTable* table = table_of(id);
   if (table == nullptr || table->path.empty()) return 0;
   // The last token is always computed: something must be there to sample from.
-  pool_.match(*table, (store_[id].num_tokens() - 1) / config_.block_size, match_);
+  pool_.match(*table, block_size_.full(store_[id].num_tokens() - 1), match_);
   if (config_.speculative.method == SpeculativeMethod::kEagle) pool_.drop_last_block(match_);
   return match_.blocks * config_.block_size;
 }

@@ -7,7 +7,7 @@ namespace servesim {
 
 void VllmScheduler::commit(SimTime done) {
   ++committed_;
-  Record& record = records_[committed_ % 2];
+  Record& record = record_of(committed_);
   finished_.clear();
   for (const Entry& entry : record.entries) take_result(entry, record.logged, done);
   for (const SeqId id : record.departed) take_departed(id, done);
@@ -60,7 +60,7 @@ void VllmScheduler::take_tokens(SeqId id, std::int64_t tokens, bool stale, SimTi
     s.placeholders -= tokens;
     BlockTable* table = table_of(id);
     if (table != nullptr && s.status == SequenceStatus::kRunning) {
-      pool_.register_blocks(*table, (s.computed - s.placeholders) / config_.block_size);
+      pool_.register_blocks(*table, block_size_.full(s.computed - s.placeholders));
     }
   }
   if (s.outputs == s.target) finished_.push_back({s.run_number, id});
@@ -104,7 +104,7 @@ void VllmScheduler::take_departed(SeqId id, SimTime done) {
   if (!stale) {
     --s.placeholders;
     if (BlockTable* table = table_of(id)) {
-      pool_.register_blocks(*table, (s.computed - s.placeholders) / config_.block_size);
+      pool_.register_blocks(*table, block_size_.full(s.computed - s.placeholders));
     }
   }
   if (s.outputs == s.target) finished_.push_back({s.run_number, id});
@@ -142,7 +142,7 @@ void VllmScheduler::finish(SeqId id) {
     (s.skipped ? skipped_ : waiting_).remove(id);
   }
   if (pool_.caching()) sessions_.close(pool_.contents(), s.session, s.prompt + s.outputs, tables_[id].path);
-  if (log_ != nullptr) records_[committed_ % 2].logged.finished.push_back(s.ticket);
+  if (log_ != nullptr) record_of(committed_).logged.finished.push_back(s.ticket);
   const Ticket ticket = s.ticket;
   const SequenceOutcome outcome{s.scheduled, s.first_token, s.last_token,
                                 s.outputs,   s.prefix_hit_tokens, s.preemptions};

@@ -12,12 +12,13 @@ VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, 
       sink_(sink),
       log_(log),
       acceptance_(seed, "sched.acceptance"),
+      block_size_(config.block_size),
       watermark_blocks_(static_cast<std::int64_t>(
           std::floor(config.watermark * static_cast<double>(config.num_gpu_blocks)))),
       waiting_(config.scheduling_policy, store_, ids_),
       skipped_(config.scheduling_policy, store_, ids_),
-      pool_(config.num_gpu_blocks - 1, config.block_size, config.enable_prefix_caching),
-      group_(config.block_size) {}
+      pool_(config.num_gpu_blocks - 1, block_size_, config.enable_prefix_caching),
+      group_(block_size_) {}
 
 void VllmScheduler::Record::reset(std::int64_t new_step) {
   step = new_step;
@@ -53,7 +54,7 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   ++step_;
   now_ = now;
   finished_since_plan_ = false;
-  Record& record = newest();
+  Record& record = record_of(step_);
   record.reset(step_);
   Decision decision{record, config_.max_num_batched_tokens};
   if (config_.async_scheduling) retire_predicted();
@@ -140,12 +141,12 @@ void VllmScheduler::leave_group(SeqId id, std::int64_t through) {
     --s.outputs;
     --registered;
     s.placeholders = s.inflight = 1;
-    records_[through % 2].departed.push_back(id);
+    record_of(through).departed.push_back(id);
   } else {
     s.last_token = last_done_;
   }
   group_.leave(s.group_base);
-  if (BlockTable* table = table_of(id)) pool_.register_blocks(*table, registered / config_.block_size);
+  if (BlockTable* table = table_of(id)) pool_.register_blocks(*table, block_size_.full(registered));
 }
 
 void VllmScheduler::fill_plan(const Decision& decision) {
@@ -173,7 +174,7 @@ void VllmScheduler::fill_plan(const Decision& decision) {
 
 std::int64_t VllmScheduler::horizon(const Decision& decision) {
   plan_.kv = kv_usage();
-  const Record& previous = records_[(step_ - 1) % 2];
+  const Record& previous = record_of(step_ - 1);
   const bool results_matter = committed_ < step_ - 1 && !previous.trivial();
   if (log_ != nullptr || speculates() || !specials_.empty() || stale_sequences_ > 0 || decision.preempted ||
       results_matter || !decision.record.trivial() || group_.count() == 0) {
@@ -182,7 +183,7 @@ std::int64_t VllmScheduler::horizon(const Decision& decision) {
   while (!is_current(group_.next_completion())) group_.pop_completion();
   const std::int64_t until_finish = group_.next_completion().last_step - step_ + 1;
   // Each member takes at most one block per block_size steps begun: mostly there is no need to count.
-  const std::int64_t most_blocks = group_.count() * (until_finish / config_.block_size + 1);
+  const std::int64_t most_blocks = group_.count() * (block_size_.full(until_finish) + 1);
   if (most_blocks <= pool_.free()) return until_finish;
   return std::min(until_finish, 1 + group_.steps_within(pool_.free(), step_));
 }
@@ -193,7 +194,7 @@ void VllmScheduler::extend(std::int64_t steps, std::int64_t blocks, SimTime last
   step_ += steps;
   committed_ += steps;
   for (const std::int64_t step : {step_ - 1, step_}) {
-    Record& record = records_[step % 2];
+    Record& record = record_of(step);
     record.reset(step);
     record.group_count = group_.count();
   }
@@ -233,7 +234,7 @@ void VllmScheduler::take_blocks(SeqId id, std::int64_t blocks, std::int64_t regi
   store_[id].blocks += blocks;
   slack_ += blocks * config_.block_size;
   if (BlockTable* table = table_of(id)) {
-    pool_.register_blocks(*table, registered_tokens / config_.block_size);
+    pool_.register_blocks(*table, block_size_.full(registered_tokens));
   }
 }
 

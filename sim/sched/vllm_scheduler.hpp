@@ -127,15 +127,16 @@ class VllmScheduler : public BatchPolicy {
 
   bool speculates() const { return config_.speculative.method != SpeculativeMethod::kNone; }
   std::int64_t blocks_for(std::int64_t tokens) const {
-    return (tokens + config_.block_size - 1) / config_.block_size;
+    return block_size_.covering(tokens);
   }
-  Record& newest() { return records_[step_ % 2]; }
+  Record& record_of(std::int64_t step) { return records_[step & 1]; }
   BlockTable* table_of(SeqId id) { return pool_.caching() ? &tables_[id] : nullptr; }
 
   SchedulerConfig config_;
   SequenceSink& sink_;
   ScheduleLog* log_;
   Rng acceptance_;
+  BlockSize block_size_;
   std::int64_t watermark_blocks_;
 
   SequenceStore store_;

@@ -12,7 +12,7 @@ namespace {
 class StaticPolicy : public BatchPolicy {
  public:
   StaticPolicy(const SchedulerConfig& config, SequenceSink& sink)
-      : config_(config), sink_(sink), group_(config.block_size) {}
+      : config_(config), sink_(sink), group_(BlockSize(config.block_size)) {}
 
   void add(const NewSequence& sequence) override {
     waiting_.push_back(sequence);
