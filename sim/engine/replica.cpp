@@ -6,8 +6,8 @@
 
 namespace servesim {
 
-Replica::Replica(std::unique_ptr<BatchPolicy> policy, std::unique_ptr<StepCostModel> cost, SequenceSink& sink,
-                 SimTime host_step, bool wait_for_arrivals)
+Replica::Replica(std::unique_ptr<BatchPolicy> policy, std::unique_ptr<StepCostModel> cost,
+                 SequenceSink& sink, SimTime host_step, bool wait_for_arrivals)
     : policy_(std::move(policy)),
       cost_(std::move(cost)),
       sink_(sink),
@@ -64,7 +64,8 @@ void Replica::run(SimTime now) {
   }
 }
 
-/// Plans and launches one batch. True when another one should follow at once, if there is room in flight.
+/// Plans and launches one batch. True when another one should follow at once, if there is room in
+/// flight.
 bool Replica::schedule(SimTime now) {
   const StepPlan& plan = policy_->plan(now);
   kv_ = plan.kv;
@@ -107,14 +108,14 @@ Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
   stats_.scheduled_seqs += plan.decode_seqs + std::ssize(plan.chunks);
   stats_.scheduled_tokens += plan.tokens;
   cool(now + host_step_);
-  const bool plain_decodes =
-      plan.chunks.empty() && plan.decode_tokens == plan.decode_seqs && plan.sampled == plan.decode_seqs;
+  const bool plain_decodes = plan.chunks.empty() && plan.decode_tokens == plan.decode_seqs &&
+                             plan.sampled == plan.decode_seqs;
   if (plain_decodes) {
     const DecodeStep step = cost_->decode_step(plan.decode_seqs, plan.decode_context, heat_);
     attention_seconds_ += step.attention_s;
     decode_context_sum_ += static_cast<double>(plan.decode_context);
     constant_step_ = step;
-    count_rest(step.rest, 1);
+    count_rest(step.rest, plan.decode_seqs, 1);
     return {launch(now, step.total), plan.gap_count};
   }
   const StepCost cost = cost_->price(plan.shape(), heat_);
@@ -125,18 +126,22 @@ Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
   return {launch(now, cost.total), plan.gap_count};
 }
 
-/// Requests of equal priority and arrival can preempt each other for ever where nothing is reserved for them.
+/// Requests of equal priority and arrival can preempt each other for ever where nothing is reserved
+/// for them.
 void Replica::watch_progress(const StepPlan& plan) {
   constexpr std::int64_t kMostStepsWithoutOutput = 10'000'000;
-  steps_without_output_ = plan.sampled > 0 || !policy_->has_unfinished() ? 0 : steps_without_output_ + 1;
+  steps_without_output_ =
+      plan.sampled > 0 || !policy_->has_unfinished() ? 0 : steps_without_output_ + 1;
   if (steps_without_output_ > kMostStepsWithoutOutput) {
-    throw InputError("no request gets any output for 10,000,000 steps: they preempt each other for ever; reserve the "
-                     "full prompt at admission, or give the requests distinct arrivals or priorities");
+    throw InputError(
+        "no request gets any output for 10,000,000 steps: they preempt each other for ever; "
+        "reserve the "
+        "full prompt at admission, or give the requests distinct arrivals or priorities");
   }
 }
 
-/// The end of a batch of `duration` that is scheduled `now`: it starts when the host is done with it and the device
-/// with the one before.
+/// The end of a batch of `duration` that is scheduled `now`: it starts when the host is done with
+/// it and the device with the one before.
 SimTime Replica::launch(SimTime now, SimTime duration) {
   const SimTime idle_since = std::max(device_free_, now);
   const SimTime begin = std::max(device_free_, now + host_step_);
@@ -152,7 +157,7 @@ void Replica::cool(SimTime until) {
 
 EngineStats Replica::stats(SimTime now) {
   account_kv(now);
-  flush_rest();
+  for (PendingRest& pending : pending_rests_) flush_rest(pending);
   EngineStats result = stats_;
   result.seconds[static_cast<std::size_t>(Component::kAttentionDecode)] += attention_seconds_;
   result.seconds[static_cast<std::size_t>(Component::kHost)] += exposed_host_.seconds();

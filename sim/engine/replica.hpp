@@ -1,6 +1,7 @@
 /// One engine: the loop plan -> price -> commit on simulated time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -10,17 +11,19 @@
 
 namespace servesim {
 
-/// Runs one BatchPolicy, one batch in flight or (asynchronous scheduling) two, as vLLM's engine core does: schedule
-/// while there is room, else wait for the oldest batch and take in its results. A plan that stands for several steps
-/// is taken as one stretch: its steps are priced only as far as the clock has come, and an arrival that could change
-/// the decision cuts it short at the next schedule() call.
+/// Runs one BatchPolicy, one batch in flight or (asynchronous scheduling) two, as vLLM's engine
+/// core does: schedule while there is room, else wait for the oldest batch and take in its results.
+/// A plan that stands for several steps is taken as one stretch: its steps are priced only as far
+/// as the clock has come, and an arrival that could change the decision cuts it short at the next
+/// schedule() call.
 class Replica {
  public:
-  /// `host_step` is the host's share of a step, which delays the batch it prepares unless the batch before it
-  /// still runs then. With `wait_for_arrivals`, a synchronous step that could schedule nothing waits for the next
-  /// arrival while any is expected (the loop of the recorded schedules); else it is tried again at once.
-  Replica(std::unique_ptr<BatchPolicy> policy, std::unique_ptr<StepCostModel> cost, SequenceSink& sink,
-          SimTime host_step, bool wait_for_arrivals);
+  /// `host_step` is the host's share of a step, which delays the batch it prepares unless the batch
+  /// before it still runs then. With `wait_for_arrivals`, a synchronous step that could schedule
+  /// nothing waits for the next arrival while any is expected (the loop of the recorded schedules);
+  /// else it is tried again at once.
+  Replica(std::unique_ptr<BatchPolicy> policy, std::unique_ptr<StepCostModel> cost,
+          SequenceSink& sink, SimTime host_step, bool wait_for_arrivals);
 
   /// Enqueues a request that arrives `now`. REQUIRES: time does not run back.
   void add(const NewSequence& sequence, SimTime now);
@@ -50,6 +53,13 @@ class Replica {
     std::int64_t gap_count = 0;
   };
 
+  /// Parts of decode steps that are not in stats_ yet: batch sizes come and go, so those of a few
+  /// are kept side by side, by batch size.
+  struct PendingRest {
+    const StepCost* rest = nullptr;
+    std::int64_t steps = 0;
+  };
+
   void run(SimTime now);
   bool schedule(SimTime now);
   void commit(SimTime now);
@@ -66,8 +76,8 @@ class Replica {
   void grow_kv(std::int64_t blocks, std::int64_t tokens);
   void account_kv(SimTime now);
   void add_kv(double seconds, const KvUsage& kv);
-  void count_rest(const StepCost* rest, std::int64_t steps);
-  void flush_rest();
+  void count_rest(const StepCost* rest, std::int64_t decodes, std::int64_t steps);
+  void flush_rest(PendingRest& pending);
   SimTime stretch_bound();
 
   Flight& front() { return flights_[0]; }
@@ -97,7 +107,8 @@ class Replica {
   SimTime last_action_;
   Heat heat_;
 
-  // The stretch: steps of the last plan that are still to be scheduled, and its aggregates at the last one that was.
+  // The stretch: steps of the last plan that are still to be scheduled, and its aggregates at the
+  // last one that was.
   std::int64_t stretch_left_ = 0;
   std::int64_t decodes_ = 0;
   std::int64_t gap_count_ = 0;
@@ -111,8 +122,7 @@ class Replica {
 
   std::int64_t steps_without_output_ = 0;
   KvUsage kv_;
-  const StepCost* rest_ = nullptr;  ///< parts of `rest_steps_` decode steps not yet in stats_
-  std::int64_t rest_steps_ = 0;
+  std::array<PendingRest, 64> pending_rests_;
   double decode_context_sum_ = 0;  ///< of the steps priced by decode_step()
   double attention_seconds_ = 0;   ///< likewise
   SimTime exposed_host_;

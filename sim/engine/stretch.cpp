@@ -6,7 +6,8 @@
 namespace servesim {
 namespace {
 
-/// Growth of the blocks over the steps of a stretch: sums that would otherwise take a loop over the steps.
+/// Growth of the blocks over the steps of a stretch: sums that would otherwise take a loop over the
+/// steps.
 struct BlockGrowth {
   const std::int32_t* table;
   std::int64_t period;
@@ -75,7 +76,8 @@ std::int64_t Replica::steps_at_once(SimTime until, bool inclusive) const {
   return std::min(stretch_left_, room / period.ns() + 1);
 }
 
-/// Takes in the oldest batch at `at` and schedules the next step of the stretch. Returns the blocks it begins.
+/// Takes in the oldest batch at `at` and schedules the next step of the stretch. Returns the blocks
+/// it begins.
 std::int64_t Replica::take_step(SimTime at) {
   account_kv(at);
   if (front().gap_count > 0) sink_.on_token_gaps(at - last_done_, front().gap_count);
@@ -87,23 +89,27 @@ std::int64_t Replica::take_step(SimTime at) {
   const std::int64_t blocks = block_growth_[growth_phase_];
   grow_kv(blocks, context_growth_);
   cool(at + host_step_);
-  const DecodeStep step = constant_steps_ ? constant_step_ : cost_->decode_step(decodes_, context_, heat_);
+  const DecodeStep step =
+      constant_steps_ ? constant_step_ : cost_->decode_step(decodes_, context_, heat_);
   ++stats_.steps;
   stats_.scheduled_seqs += decodes_;
   stats_.scheduled_tokens += decodes_;
   attention_seconds_ += step.attention_s;
   decode_context_sum_ += static_cast<double>(context_);
-  count_rest(step.rest, 1);
+  count_rest(step.rest, decodes_, 1);
   push({launch(at, step.total), gap_count_});
   return blocks;
 }
 
 /// The same for `count` steps of equal length.
 std::int64_t Replica::take_steps(std::int64_t count) {
-  const SimTime period = max_in_flight_ == 1 ? constant_step_.total + host_step_ : constant_step_.total;
+  const SimTime period =
+      max_in_flight_ == 1 ? constant_step_.total + host_step_ : constant_step_.total;
   const SimTime first = front().end;
   account_kv(first);
-  if (gap_count_ > 0) {
+  if (gap_count_ > 0 && first - last_done_ == period) {
+    sink_.on_token_gaps(period, gap_count_ * count);
+  } else if (gap_count_ > 0) {
     sink_.on_token_gaps(first - last_done_, gap_count_);
     sink_.on_token_gaps(period, gap_count_ * (count - 1));
   }
@@ -111,7 +117,8 @@ std::int64_t Replica::take_steps(std::int64_t count) {
 
   const BlockGrowth::Sums blocks =
       BlockGrowth{block_growth_, growth_period_, growth_phase_, context_growth_}.over(count);
-  KvUsage between{kv_.allocated * (count - 1), kv_.internal * (count - 1), kv_.reserved * (count - 1)};
+  KvUsage between{kv_.allocated * (count - 1), kv_.internal * (count - 1),
+                  kv_.reserved * (count - 1)};
   grow(between, blocks.sum, context_growth_ * (count * (count - 1) / 2));
   add_kv(period.seconds(), between);
   stats_.kv.elapsed_s += period.seconds() * static_cast<double>(count - 1);
@@ -120,11 +127,12 @@ std::int64_t Replica::take_steps(std::int64_t count) {
   stats_.steps += count;
   stats_.scheduled_seqs += decodes_ * count;
   stats_.scheduled_tokens += decodes_ * count;
-  decode_context_sum_ += static_cast<double>(context_ * count + context_growth_ * (count * (count + 1) / 2));
+  decode_context_sum_ +=
+      static_cast<double>(context_ * count + context_growth_ * (count * (count + 1) / 2));
   context_ += context_growth_ * count;
   growth_phase_ = (growth_phase_ + count) % growth_period_;
   attention_seconds_ += constant_step_.attention_s * static_cast<double>(count);
-  count_rest(constant_step_.rest, count);
+  count_rest(constant_step_.rest, decodes_, count);
   stats_.busy += constant_step_.total * count;
   if (max_in_flight_ == 1) exposed_host_ += host_step_ * count;
   stretch_left_ -= count;
@@ -158,29 +166,32 @@ void Replica::add_kv(double seconds, const KvUsage& kv) {
   if (kv.reserved != 0) stats_.kv.reserved += seconds * static_cast<double>(kv.reserved);
 }
 
-void Replica::count_rest(const StepCost* rest, std::int64_t steps) {
-  if (rest != rest_) {
-    flush_rest();
-    rest_ = rest;
+void Replica::count_rest(const StepCost* rest, std::int64_t decodes, std::int64_t steps) {
+  PendingRest& pending = pending_rests_[static_cast<std::size_t>(decodes) % pending_rests_.size()];
+  if (pending.rest != rest) {
+    flush_rest(pending);
+    pending.rest = rest;
   }
-  rest_steps_ += steps;
+  pending.steps += steps;
 }
 
-void Replica::flush_rest() {
-  if (rest_ == nullptr) return;
-  const auto steps = static_cast<double>(rest_steps_);
-  for (std::size_t i = 0; i < kComponentCount; ++i) stats_.seconds[i] += steps * rest_->seconds[i];
-  stats_.flops += steps * rest_->flops;
-  stats_.hbm_bytes += steps * rest_->hbm_bytes;
-  rest_steps_ = 0;
+void Replica::flush_rest(PendingRest& pending) {
+  if (pending.steps == 0) return;
+  const auto steps = static_cast<double>(pending.steps);
+  for (std::size_t i = 0; i < kComponentCount; ++i)
+    stats_.seconds[i] += steps * pending.rest->seconds[i];
+  stats_.flops += steps * pending.rest->flops;
+  stats_.hbm_bytes += steps * pending.rest->hbm_bytes;
+  pending.steps = 0;
 }
 
-/// A time not after the end of the stretch: no step is shorter than the next one on a device at rest.
+/// A time not after the end of the stretch: no step is shorter than the next one on a device at
+/// rest.
 SimTime Replica::stretch_bound() {
   Heat rested;
-  const SimTime shortest = constant_steps_
-                               ? constant_step_.total
-                               : cost_->decode_step(decodes_, context_ + context_growth_, rested).total;
+  const SimTime shortest =
+      constant_steps_ ? constant_step_.total
+                      : cost_->decode_step(decodes_, context_ + context_growth_, rested).total;
   const SimTime last_known = in_flight_ > 1 ? flights_[1].end : flights_[0].end;
   const std::int64_t unknown = in_flight_ > 1 ? stretch_left_ - 1 : stretch_left_;
   return last_known + shortest * unknown;

@@ -1,4 +1,5 @@
-/// The paged KV pool of one engine: vLLM's block pool with full-block prefix caching, kept as runs of blocks.
+/// The paged KV pool of one engine: vLLM's block pool with full-block prefix caching, kept as runs
+/// of blocks.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ namespace servesim {
 using RunId = std::int32_t;
 inline constexpr RunId kNoRun = -1;
 
-/// A range of block indices of one content, held by a request. The blocks are those of `run` and, where it was
-/// split since, of the runs that follow it.
+/// A range of block indices of one content, held by a request. The blocks are those of `run` and,
+/// where it was split since, of the runs that follow it.
 struct HeldRun {
   RunId run;
   std::int64_t begin;  ///< first block index
@@ -34,11 +35,12 @@ struct PrefixMatch {
   std::int64_t evictable = 0;  ///< of these, on the free list: touching them takes them off
 };
 
-/// Blocks are fungible until they carry content, so the free list of the real pool (blocks without a hash at its
-/// front, cached ones behind in the order of their release) is a count and a list of cached runs. A run is a range of
-/// blocks of one content-tree node that were registered together and share one reference count; it is split only
-/// where a partial hit does, and evicted from its tail. Decisions equal those of a pool of single blocks
-/// (tests/property compares them). The null block is not counted.
+/// Blocks are fungible until they carry content, so the free list of the real pool (blocks without
+/// a hash at its front, cached ones behind in the order of their release) is a count and a list of
+/// cached runs. A run is a range of blocks of one content-tree node that were registered together
+/// and share one reference count; it is split only where a partial hit does, and evicted from its
+/// tail. Decisions equal those of a pool of single blocks (tests/property compares them). The null
+/// block is not counted.
 class BlockPool {
  public:
   /// `usable_blocks` excludes the null block.
@@ -47,10 +49,13 @@ class BlockPool {
   std::int64_t usable() const { return usable_; }
   std::int64_t free() const { return blank_ + cached_free_; }
   std::int64_t used() const { return usable_ - free(); }
+  /// Free blocks that cache nothing: taken before any is evicted.
+  std::int64_t blank() const { return blank_; }
   bool caching() const { return caching_; }
   ContentTree& contents() { return contents_; }
 
-  /// Takes `blocks` from the head of the free list, evicting what they cached. REQUIRES: blocks <= free().
+  /// Takes `blocks` from the head of the free list, evicting what they cached. REQUIRES: blocks <=
+  /// free().
   void take(std::int64_t blocks) {
     if (blocks <= blank_) {
       blank_ -= blocks;
@@ -66,19 +71,23 @@ class BlockPool {
   /// Longest cached prefix of `table`'s content, at most `limit` blocks. Changes nothing.
   void match(const BlockTable& table, std::int64_t limit, PrefixMatch& match) const;
 
-  /// Makes `table` hold the blocks of `match`. REQUIRES: `table` holds nothing, nothing happened since match().
+  /// Makes `table` hold the blocks of `match`. REQUIRES: `table` holds nothing, nothing happened
+  /// since match().
   void touch(BlockTable& table, const PrefixMatch& match);
 
-  /// Registers the blocks [table.registered, upto) that `table`'s request holds, so that they can be found.
+  /// Registers the blocks [table.registered, upto) that `table`'s request holds, so that they can
+  /// be found.
   void register_blocks(BlockTable& table, std::int64_t upto);
 
-  /// Gives back all of a request's blocks: `total` of them, of which table.registered are registered.
+  /// Gives back all of a request's blocks: `total` of them, of which table.registered are
+  /// registered.
   void release(BlockTable& table, std::int64_t total);
 
   /// Takes the last block off `match` (drafters of the EAGLE family recompute it).
   void drop_last_block(PrefixMatch& match) const;
 
-  /// Gives content that nobody shares a path of its own, so that its request finds its blocks again.
+  /// Gives content that nobody shares a path of its own, so that its request finds its blocks
+  /// again.
   void make_findable(BlockTable& table);
 
   /// Throws std::logic_error when the pool contradicts itself.
@@ -89,9 +98,9 @@ class BlockPool {
     NodeId node;  ///< kNoNode: content that nobody can ask for again
     std::int32_t refs;
     std::int64_t begin, end;
-    RunId older, younger;          ///< in the node's list, oldest first
-    RunId lru_before, lru_after;   ///< on the free list while refs == 0
-    RunId next_piece;              ///< the part split off above `end`
+    RunId older, younger;         ///< in the node's list, oldest first
+    RunId lru_before, lru_after;  ///< on the free list while refs == 0
+    RunId next_piece;             ///< the part split off above `end`
   };
 
   static std::size_t index(RunId run) { return static_cast<std::size_t>(run); }

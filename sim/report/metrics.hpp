@@ -11,7 +11,7 @@
 namespace servesim {
 
 /// Mean and percentiles in milliseconds; absent when there was no sample.
-struct Distribution {
+struct SampleSummary {
   std::int64_t count = 0;
   double mean = 0, median = 0, std = 0, p90 = 0, p95 = 0, p99 = 0;
 };
@@ -22,8 +22,9 @@ struct Metrics {
   std::int64_t total_input_tokens = 0, total_output_tokens = 0;  ///< of completed requests
   std::int64_t good = 0;  ///< completed requests that met every goodput target
   bool has_goodput = false;
-  Distribution ttft_ms, tpot_ms, itl_ms, e2el_ms;
-  bool saturated = false;  ///< the queue still grew when the trace ended
+  SampleSummary ttft_ms, tpot_ms, itl_ms, e2el_ms;
+  bool saturated = false;    ///< the queue still grew when the trace ended (report/saturation.hpp)
+  bool all_at_once = false;  ///< every request arrived at the same instant
   std::vector<std::pair<std::string, std::int64_t>> rejections;  ///< reason -> count
 };
 

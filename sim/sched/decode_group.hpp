@@ -11,17 +11,17 @@
 
 namespace servesim {
 
-/// Between two changes of its membership every step is the last one with one more token per sequence, so the group
-/// stores each member by `base` = computed - step: sums over the members then follow from the step number, blocks
-/// fall due by the members' phase, and the next to finish is the head of a heap keyed by step.
+/// Between two changes of its membership every step is the last one with one more token per
+/// sequence, so the group stores each member by `base` = computed - step: sums over the members
+/// then follow from the step number, blocks fall due by the members' phase, and the next to finish
+/// is the head of a heap keyed by step.
 class DecodeGroup {
  public:
-  /// A member that yields its last token at `last_step`.
+  /// A member that yields its last token at `last_step`. Run numbers are unique to a member's stay.
   struct Completion {
     std::int64_t last_step;
-    std::uint64_t run_number;
+    std::uint32_t run_number;
     SeqId seq;
-    std::uint64_t generation;
   };
 
   explicit DecodeGroup(BlockSize block_size)
@@ -35,7 +35,9 @@ class DecodeGroup {
   /// Blocks that the members allocate in step `step`.
   std::int64_t growth(std::int64_t step) const { return growth_[phase(step)]; }
   const std::int32_t* growth_table() const { return growth_.data(); }
-  std::size_t phase(std::int64_t step) const { return static_cast<std::size_t>(block_size_.mod_floor(step - 1)); }
+  std::size_t phase(std::int64_t step) const {
+    return static_cast<std::size_t>(block_size_.mod_floor(step - 1));
+  }
   /// Whether the member with this base allocates a block in step `step`.
   bool grows(std::int64_t base, std::int64_t step) const { return slot(base) == phase(step); }
 
@@ -70,7 +72,8 @@ class DecodeGroup {
     }
   };
 
-  /// Index into growth_: a member allocates when computed = base + step - 1 is a multiple of the block size.
+  /// Index into growth_: a member allocates when computed = base + step - 1 is a multiple of the
+  /// block size.
   std::size_t slot(std::int64_t base) const {
     return static_cast<std::size_t>(block_size_.mod_floor(-base));
   }
@@ -78,7 +81,8 @@ class DecodeGroup {
   BlockSize block_size_;
   std::int64_t count_ = 0;
   std::int64_t base_sum_ = 0;
-  std::vector<std::int32_t> growth_;  ///< members by the step (mod block_size) at which they need a block
+  std::vector<std::int32_t>
+      growth_;  ///< members by the step (mod block_size) at which they need a block
   std::vector<Completion> completions_;
 };
 

@@ -21,7 +21,8 @@ struct Sequence {
   std::int64_t target = 0;      ///< outputs at which generation stops
   std::int64_t max_tokens = 0;  ///< outputs asked for; `target` may be less at max_model_len
 
-  // While the sequence is in the decode group these two follow from the step number and are not kept here.
+  // While the sequence is in the decode group these two follow from the step number and are not
+  // kept here.
   std::int64_t computed = 0;  ///< tokens computed or being computed
   std::int64_t outputs = 0;   ///< tokens generated and processed
 
@@ -34,7 +35,7 @@ struct Sequence {
   std::int64_t drafts = 0;        ///< speculative tokens for the next step
   std::int64_t lost = 0;          ///< tokens computed when it was last preempted
   std::int64_t session = -1;      ///< see NewSequence
-  std::uint64_t run_number = 0;   ///< order in the running list
+  std::uint32_t run_number = 0;   ///< order in the running list
   std::uint64_t generation = 0;   ///< tells this tenant of the slot from the next
 
   SequenceStatus status = SequenceStatus::kWaiting;

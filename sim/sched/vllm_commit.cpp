@@ -13,9 +13,11 @@ void VllmScheduler::commit(SimTime done) {
   for (const SeqId id : record.departed) take_departed(id, done);
   if (!config_.async_scheduling) collect_finished_members(record.step, done);
   // The order of the running list decides in which order blocks are freed, and so evicted later.
-  std::sort(finished_.begin(), finished_.end(),
-            [](const Finished& a, const Finished& b) { return a.run_number < b.run_number; });
-  for (const Finished& finished : finished_) finish(finished.seq);
+  if (finished_.size() > 1) {
+    std::sort(finished_.begin(), finished_.end(),
+              [](const Finished& a, const Finished& b) { return a.run_number < b.run_number; });
+  }
+  for (const Finished& finished : finished_) finish(finished);
   if (speculates() && !config_.async_scheduling) propose_drafts(record);
   if (log_ != nullptr) log_results(record, done);
   last_done_ = done;
@@ -63,7 +65,7 @@ void VllmScheduler::take_tokens(SeqId id, std::int64_t tokens, bool stale, SimTi
       pool_.register_blocks(*table, block_size_.full(s.computed - s.placeholders));
     }
   }
-  if (s.outputs == s.target) finished_.push_back({s.run_number, id});
+  if (s.outputs == s.target) finished_.push_back({s.run_number, id, true});
 }
 
 std::int64_t VllmScheduler::accepted_drafts(const Entry& entry, bool gone) {
@@ -73,7 +75,8 @@ std::int64_t VllmScheduler::accepted_drafts(const Entry& entry, bool gone) {
     return (7 * index + 3 * outputs) % (entry.drafts + 1);
   }
   std::int64_t accepted = 0;
-  while (accepted < entry.drafts && acceptance_.uniform() < config_.speculative.acceptance_rate) ++accepted;
+  while (accepted < entry.drafts && acceptance_.uniform() < config_.speculative.acceptance_rate)
+    ++accepted;
   return accepted;
 }
 
@@ -89,7 +92,8 @@ void VllmScheduler::note_tokens(Sequence& s, std::int64_t tokens, SimTime done) 
   s.last_token = done;
 }
 
-/// A sequence that left the group while a token of it was in flight. Its gap was told with the group's.
+/// A sequence that left the group while a token of it was in flight. Its gap was told with the
+/// group's.
 void VllmScheduler::take_departed(SeqId id, SimTime done) {
   Sequence& s = store_[id];
   s.last_token = done;
@@ -107,7 +111,7 @@ void VllmScheduler::take_departed(SeqId id, SimTime done) {
       pool_.register_blocks(*table, block_size_.full(s.computed - s.placeholders));
     }
   }
-  if (s.outputs == s.target) finished_.push_back({s.run_number, id});
+  if (s.outputs == s.target) finished_.push_back({s.run_number, id, true});
 }
 
 void VllmScheduler::collect_finished_members(std::int64_t step, SimTime done) {
@@ -118,9 +122,8 @@ void VllmScheduler::collect_finished_members(std::int64_t step, SimTime done) {
     group_.pop_completion();
     if (!current) continue;
     leave_group(next.seq, step);
-    make_special(next.seq);
     store_[next.seq].last_token = done;
-    finished_.push_back({next.run_number, next.seq});
+    finished_.push_back({next.run_number, next.seq, false});
   }
 }
 
@@ -132,19 +135,21 @@ void VllmScheduler::propose_drafts(const Record& record) {
   }
 }
 
-void VllmScheduler::finish(SeqId id) {
+void VllmScheduler::finish(const Finished& finished) {
+  const SeqId id = finished.seq;
   Sequence& s = store_[id];
   if (s.status == SequenceStatus::kRunning) {
     running_.remove(store_, id);
-    std::erase(specials_, id);
+    if (finished.special) drop_special(id);
     release(id);
   } else {  // preempted with its last token in flight
     (s.skipped ? skipped_ : waiting_).remove(id);
   }
-  if (pool_.caching()) sessions_.close(pool_.contents(), s.session, s.prompt + s.outputs, tables_[id].path);
+  if (pool_.caching())
+    sessions_.close(pool_.contents(), s.session, s.prompt + s.outputs, tables_[id].path);
   if (log_ != nullptr) record_of(committed_).logged.finished.push_back(s.ticket);
   const Ticket ticket = s.ticket;
-  const SequenceOutcome outcome{s.scheduled, s.first_token, s.last_token,
+  const SequenceOutcome outcome{s.scheduled, s.first_token,       s.last_token,
                                 s.outputs,   s.prefix_hit_tokens, s.preemptions};
   store_.destroy(id);
   finished_since_plan_ = true;

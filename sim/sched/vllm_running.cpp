@@ -1,4 +1,5 @@
-// The first pass of a step: the sequences that run, and whom they preempt (section 3 of the semantics).
+// The first pass of a step: the sequences that run, and whom they preempt (section 3 of the
+// semantics).
 #include <algorithm>
 #include <tuple>
 
@@ -18,9 +19,10 @@ std::int64_t VllmScheduler::wanted_tokens(const Sequence& s) const {
   return std::max<std::int64_t>(0, std::min(tokens, config_.max_model_len - 1 - s.computed));
 }
 
-/// Without drafts, as long as all demands fit, the order of the running list decides nothing: the members take a
-/// token each, the specials what they want. Where tokens are short and the only special is last in line, it gets the
-/// rest; where blocks are short, FCFS takes its victims from the tail. Everything else is left to the loop.
+/// Without drafts, as long as all demands fit, the order of the running list decides nothing: the
+/// members take a token each, the specials what they want. Where tokens are short and the only
+/// special is last in line, it gets the rest; where blocks are short, FCFS takes its victims from
+/// the tail. Everything else is left to the loop.
 bool VllmScheduler::schedule_running_fast(Decision& decision) {
   if (speculates()) return false;
   std::int64_t wanted = 0;
@@ -67,9 +69,9 @@ void VllmScheduler::take_group_growth(std::int64_t blocks) {
   slack_ += blocks * config_.block_size;
 }
 
-/// vLLM's loop seen from the members: each in line that needs a block takes one, until the pool is empty; then the
-/// last in line is preempted and the line goes on. The demand that is left is always that of the last in line, so
-/// a victim that needs a block itself takes its demand with it.
+/// vLLM's loop seen from the members: each in line that needs a block takes one, until the pool is
+/// empty; then the last in line is preempted and the line goes on. The demand that is left is
+/// always that of the last in line, so a victim that needs a block itself takes its demand with it.
 void VllmScheduler::make_room_from_tail(Decision& decision) {
   std::int64_t demand = group_.growth(step_);
   while (true) {
@@ -113,7 +115,8 @@ bool VllmScheduler::schedule_one(Decision& decision, SeqId id) {
   return true;
 }
 
-void VllmScheduler::schedule(Decision& decision, SeqId id, std::int64_t tokens, std::int64_t drafts) {
+void VllmScheduler::schedule(Decision& decision, SeqId id, std::int64_t tokens,
+                             std::int64_t drafts) {
   const Sequence& s = store_[id];
   const bool samples = s.computed + tokens >= s.num_tokens() + s.placeholders;
   decision.record.entries.push_back(
@@ -127,7 +130,8 @@ SeqId VllmScheduler::choose_victim() const {
   for (SeqId id = store_[victim].after; id != kNoSeq; id = store_[id].after) {
     const Sequence& worst = store_[victim];
     const Sequence& other = store_[id];
-    if (std::tie(worst.priority, worst.arrival) < std::tie(other.priority, other.arrival)) victim = id;
+    if (std::tie(worst.priority, worst.arrival) < std::tie(other.priority, other.arrival))
+      victim = id;
   }
   return victim;
 }
@@ -146,7 +150,7 @@ void VllmScheduler::preempt(Decision& decision, SeqId victim) {
   if (s.grouped) {
     leave_group(victim, step_ - 1);
   } else if (!rebuild_specials_) {
-    std::erase(specials_, victim);
+    drop_special(victim);
   }
   running_.remove(store_, victim);
   if (BlockTable* table = table_of(victim)) pool_.make_findable(*table);

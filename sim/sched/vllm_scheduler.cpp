@@ -18,7 +18,10 @@ VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, 
       waiting_(config.scheduling_policy, store_, ids_),
       skipped_(config.scheduling_policy, store_, ids_),
       pool_(config.num_gpu_blocks - 1, block_size_, config.enable_prefix_caching),
-      group_(block_size_) {}
+      group_(block_size_) {
+  plan_.block_growth = group_.growth_table();
+  plan_.growth_period = config.block_size;
+}
 
 void VllmScheduler::Record::reset(std::int64_t new_step) {
   step = new_step;
@@ -68,8 +71,8 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   return plan_;
 }
 
-/// A member whose last token is in flight stays in the running list, with its blocks, until that token is processed,
-/// but is not scheduled again (section 3, rule 1).
+/// A member whose last token is in flight stays in the running list, with its blocks, until that
+/// token is processed, but is not scheduled again (section 3, rule 1).
 void VllmScheduler::retire_predicted() {
   while (group_.has_completion()) {
     const DecodeGroup::Completion next = group_.next_completion();
@@ -84,13 +87,22 @@ void VllmScheduler::retire_predicted() {
 
 bool VllmScheduler::is_current(const DecodeGroup::Completion& completion) const {
   const Sequence& s = store_[completion.seq];
-  return s.generation == completion.generation && s.grouped && s.run_number == completion.run_number &&
-         s.last_step == completion.last_step;
+  return s.grouped && s.run_number == completion.run_number && s.last_step == completion.last_step;
 }
 
 void VllmScheduler::make_special(SeqId id) {
-  const auto later = [this](SeqId a, SeqId b) { return store_[a].run_number < store_[b].run_number; };
+  const auto later = [this](SeqId a, SeqId b) {
+    return store_[a].run_number < store_[b].run_number;
+  };
   specials_.insert(std::upper_bound(specials_.begin(), specials_.end(), id, later), id);
+}
+
+void VllmScheduler::drop_special(SeqId id) {
+  if (!specials_.empty() && specials_.back() == id) {
+    specials_.pop_back();
+  } else {
+    std::erase(specials_, id);
+  }
 }
 
 void VllmScheduler::advance(Record& record) {
@@ -120,13 +132,14 @@ void VllmScheduler::advance(Record& record) {
 
 void VllmScheduler::join_group(Entry& entry) {
   Sequence& s = store_[entry.seq];
-  const std::int64_t outputs_scheduled = s.outputs + (config_.async_scheduling ? s.placeholders : 1);
+  const std::int64_t outputs_scheduled =
+      s.outputs + (config_.async_scheduling ? s.placeholders : 1);
   s.last_step = step_ + s.target - outputs_scheduled;
   s.group_base = s.computed - step_;
   s.grouped = true;
   entry.joined = true;
-  group_.join({s.last_step, s.run_number, entry.seq, s.generation}, s.group_base);
-  if (!rebuild_specials_) std::erase(specials_, entry.seq);
+  group_.join({s.last_step, s.run_number, entry.seq}, s.group_base);
+  if (!rebuild_specials_) drop_special(entry.seq);
 }
 
 void VllmScheduler::leave_group(SeqId id, std::int64_t through) {
@@ -167,22 +180,21 @@ void VllmScheduler::fill_plan(const Decision& decision) {
       plan_.chunks.push_back({entry.tokens, entry.context});
     }
   }
-  plan_.block_growth = group_.growth_table();
   plan_.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
-  plan_.growth_period = config_.block_size;
 }
 
 std::int64_t VllmScheduler::horizon(const Decision& decision) {
   plan_.kv = kv_usage();
   const Record& previous = record_of(step_ - 1);
   const bool results_matter = committed_ < step_ - 1 && !previous.trivial();
-  if (log_ != nullptr || speculates() || !specials_.empty() || stale_sequences_ > 0 || decision.preempted ||
-      results_matter || !decision.record.trivial() || group_.count() == 0) {
+  if (log_ != nullptr || speculates() || !specials_.empty() || stale_sequences_ > 0 ||
+      decision.preempted || results_matter || !decision.record.trivial() || group_.count() == 0) {
     return 1;
   }
   while (!is_current(group_.next_completion())) group_.pop_completion();
   const std::int64_t until_finish = group_.next_completion().last_step - step_ + 1;
-  // Each member takes at most one block per block_size steps begun: mostly there is no need to count.
+  // Each member takes at most one block per block_size steps begun: mostly there is no need to
+  // count.
   const std::int64_t most_blocks = group_.count() * (block_size_.full(until_finish) + 1);
   if (most_blocks <= pool_.free()) return until_finish;
   return std::min(until_finish, 1 + group_.steps_within(pool_.free(), step_));
@@ -222,7 +234,8 @@ std::int64_t VllmScheduler::reserved_tokens() const {
 
 bool VllmScheduler::allocate(SeqId id, std::int64_t tokens) {
   Sequence& s = store_[id];
-  const std::int64_t end = std::min(s.computed + tokens + config_.lookahead(), config_.max_model_len);
+  const std::int64_t end =
+      std::min(s.computed + tokens + config_.lookahead(), config_.max_model_len);
   const std::int64_t blocks = std::max<std::int64_t>(blocks_for(end) - s.blocks, 0);
   if (blocks > pool_.free()) return false;
   take_blocks(id, blocks, std::min(s.computed + tokens, s.num_tokens()));
@@ -271,8 +284,10 @@ void VllmScheduler::check_integrity() const {
   require(members + static_cast<std::int64_t>(specials_.size()) == running_.size(),
           "a running sequence is neither in the group nor special");
   require(slack == slack_, "the slots that hold no token are miscounted");
-  require(pool_.caching() ? held >= pool_.used() : held == pool_.used(), "blocks held and used differ");
-  require(running_.size() + waiting_.size() + skipped_.size() == store_.live(), "a sequence is lost");
+  require(pool_.caching() ? held >= pool_.used() : held == pool_.used(),
+          "blocks held and used differ");
+  require(running_.size() + waiting_.size() + skipped_.size() == store_.live(),
+          "a sequence is lost");
   require(running_.size() > 0 || pool_.used() == 0, "blocks are in use and nobody holds them");
 }
 

@@ -15,17 +15,19 @@
 
 namespace servesim {
 
-/// Continuous batching as vLLM main decides it (commit 017e9f4448): token budget, running before waiting, chunked
-/// prefill or not, FCFS or priority, preemption by recompute, prefix caching, asynchronous scheduling and speculative
-/// decoding. docs/scheduler.md describes the rules.
+/// Continuous batching as vLLM main decides it (commit 017e9f4448): token budget, running before
+/// waiting, chunked prefill or not, FCFS or priority, preemption by recompute, prefix caching,
+/// asynchronous scheduling and speculative decoding. docs/scheduler.md describes the rules.
 ///
-/// Sequences that get one token per step are members of a DecodeGroup and cost nothing per step. When a step's
-/// demands do not obviously fit (tokens or blocks are short, priorities, drafts), the members are taken out, vLLM's
-/// loop over the running list is run as it stands there, and those that still fit the group go back.
+/// Sequences that get one token per step are members of a DecodeGroup and cost nothing per step.
+/// When a step's demands do not obviously fit (tokens or blocks are short, priorities, drafts), the
+/// members are taken out, vLLM's loop over the running list is run as it stands there, and those
+/// that still fit the group go back.
 class VllmScheduler : public BatchPolicy {
  public:
   /// `log` may be null. `seed` feeds the acceptance of drafts.
-  VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log, std::uint64_t seed);
+  VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log,
+                std::uint64_t seed);
 
   void add(const NewSequence& sequence) override;
   const StepPlan& plan(SimTime now) override;
@@ -65,8 +67,9 @@ class VllmScheduler : public BatchPolicy {
     void reset(std::int64_t new_step);
   };
   struct Finished {
-    std::uint64_t run_number;
+    std::uint32_t run_number;
     SeqId seq;
+    bool special;  ///< stands on the list of specials
   };
   /// What is left of a step's token budget, and whether anyone had to give way.
   struct Decision {
@@ -79,6 +82,7 @@ class VllmScheduler : public BatchPolicy {
   void retire_predicted();
   bool is_current(const DecodeGroup::Completion& completion) const;
   void make_special(SeqId id);
+  void drop_special(SeqId id);
   void advance(Record& record);
   void join_group(Entry& entry);
   void leave_group(SeqId id, std::int64_t through);
@@ -119,16 +123,14 @@ class VllmScheduler : public BatchPolicy {
   void take_departed(SeqId id, SimTime done);
   void collect_finished_members(std::int64_t step, SimTime done);
   void propose_drafts(const Record& record);
-  void finish(SeqId id);
+  void finish(const Finished& finished);
 
   // vllm_log.cpp
   void log_decision(Decision& decision);
   void log_results(Record& record, SimTime done);
 
   bool speculates() const { return config_.speculative.method != SpeculativeMethod::kNone; }
-  std::int64_t blocks_for(std::int64_t tokens) const {
-    return block_size_.covering(tokens);
-  }
+  std::int64_t blocks_for(std::int64_t tokens) const { return block_size_.covering(tokens); }
   Record& record_of(std::int64_t step) { return records_[step & 1]; }
   BlockTable* table_of(SeqId id) { return pool_.caching() ? &tables_[id] : nullptr; }
 
@@ -160,7 +162,7 @@ class VllmScheduler : public BatchPolicy {
   std::vector<SeqId> scratch_;
   bool rebuild_specials_ = false;  ///< during a step taken one by one
   std::int64_t slack_ = 0;         ///< slots of held blocks that hold no computed token
-  std::uint64_t run_numbers_ = 0;
+  std::uint32_t run_numbers_ = 0;
   std::int64_t stale_sequences_ = 0;
   bool finished_since_plan_ = false;
   std::int64_t logged_steps_ = 0;

@@ -1,4 +1,5 @@
-// Static batching: a batch is taken, prefilled, and decoded in lock-step until its last member has finished.
+// Static batching: a batch is taken, prefilled, and decoded in lock-step until its last member has
+// finished.
 #include <algorithm>
 #include <deque>
 
@@ -29,7 +30,8 @@ class StaticPolicy : public BatchPolicy {
   bool arrival_matters() const override { return false; }
   int batches_in_flight() const override { return 1; }
   KvUsage kv_usage() const override {
-    return {batch_blocks_ * config_.block_size, internal_, batch_blocks_ * config_.block_size - internal_ - computed_};
+    return {batch_blocks_ * config_.block_size, internal_,
+            batch_blocks_ * config_.block_size - internal_ - computed_};
   }
   std::int64_t block_size() const override { return config_.block_size; }
   const SchedulerCounters& counters() const override { return counters_; }
@@ -102,7 +104,9 @@ void StaticPolicy::plan_prefill() {
     Member& member = batch_[next_prefill_];
     const std::int64_t tokens = std::min(budget, member.request.prompt - member.prefilled);
     plan_.chunks.push_back({tokens, member.prefilled});
-    const auto tail = [this](std::int64_t filled) { return (config_.block_size - filled % config_.block_size) % config_.block_size; };
+    const auto tail = [this](std::int64_t filled) {
+      return (config_.block_size - filled % config_.block_size) % config_.block_size;
+    };
     internal_ += tail(member.prefilled + tokens) - tail(member.prefilled);
     member.prefilled += tokens;
     computed_ += tokens;
@@ -162,7 +166,9 @@ void StaticPolicy::commit_prefill(SimTime done) {
     if (request.max_tokens == 1) {
       frozen_context_ += request.prompt;
     } else {
-      group_.join({step_ + request.max_tokens - 1, i, static_cast<SeqId>(i), 0}, request.prompt - step_);
+      group_.join(
+          {step_ + request.max_tokens - 1, static_cast<std::uint32_t>(i), static_cast<SeqId>(i)},
+          request.prompt - step_);
     }
   }
 }
@@ -197,9 +203,10 @@ void StaticPolicy::check_integrity() const {
 
 }  // namespace
 
-std::unique_ptr<BatchPolicy> make_static(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log,
-                                         std::uint64_t) {
-  if (log != nullptr) throw InputError("policy 'static' writes no schedule log; 'continuous' and 'chunked' do");
+std::unique_ptr<BatchPolicy> make_static(const SchedulerConfig& config, SequenceSink& sink,
+                                         ScheduleLog* log, std::uint64_t) {
+  if (log != nullptr)
+    throw InputError("policy 'static' writes no schedule log; 'continuous' and 'chunked' do");
   return std::make_unique<StaticPolicy>(config, sink);
 }
 

@@ -1,0 +1,28 @@
+#include "cli/interrupt.hpp"
+
+#include <csignal>
+
+namespace servesim {
+namespace {
+
+volatile std::sig_atomic_t g_interrupted = 0;
+
+void on_signal(int number) {
+  g_interrupted = 1;
+  std::signal(number, SIG_DFL);
+}
+
+}  // namespace
+
+void install_signal_handlers() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  std::signal(SIGHUP, on_signal);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+bool interrupted() {
+  return g_interrupted != 0;
+}
+
+}  // namespace servesim

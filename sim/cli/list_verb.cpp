@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "cli/flags.hpp"
+#include "cli/outputs.hpp"
+#include "cli/terminal.hpp"
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+#include "hardware/hardware_loader.hpp"
+#include "model/model_loader.hpp"
+#include "registry/registries.hpp"
+#include "workload/generate_spec.hpp"
+#include "workload/trace_format.hpp"
+
+namespace servesim {
+namespace {
+
+using Named = std::vector<std::pair<std::string, std::string>>;
+
+template <typename Factory>
+Named entries_of(const Table<Factory>& table) {
+  Named result;
+  for (const auto& entry : table.entries()) result.emplace_back(entry.name, entry.sentence);
+  return result;
+}
+
+std::string billions(std::int64_t count) {
+  return fmt::format("{:.1f}B", static_cast<double>(count) * 1e-9);
+}
+
+Named models() {
+  Named result;
+  for (const std::string& name : model_names()) {
+    const ModelSpec m = load_model(name);
+    std::string text = billions(m.parameter_count()) + " parameters, ";
+    if (m.moe) text += billions(m.active_parameters()) + " active, ";
+    text += fmt::format("{} layers, {}, context {}", m.layers, m.attention_kind(), m.max_position);
+    result.emplace_back(name, text);
+  }
+  return result;
+}
+
+Named gpus() {
+  Named result;
+  for (const std::string& name : hardware_names()) {
+    const HardwareSpec h = load_hardware(name);
+    result.emplace_back(name, fmt::format("{:.0f} GiB, {:.2f} TB/s, {:.0f} TFLOP/s bf16",
+                                          h.memory_bytes / (1 << 30), h.hbm_bytes_per_s * 1e-12,
+                                          h.bf16_flops * 1e-12));
+  }
+  return result;
+}
+
+Named formats() {
+  Named result;
+  for (const TraceFormat& format : trace_formats()) {
+    result.emplace_back(format.name, format.description);
+  }
+  return result;
+}
+
+Named specs() {
+  Named result;
+  for (const std::string& name : spec_names()) {
+    result.emplace_back(name, load_spec(name).description);
+  }
+  return result;
+}
+
+struct Kind {
+  std::string name;
+  std::string flag;
+  std::function<Named()> entries;
+};
+
+std::vector<Kind> kinds(const Registries& registries) {
+  return {
+      {"policies", "--policy", [&] { return entries_of(registries.policies); }},
+      {"allocators", "--kv", [&] { return entries_of(registries.allocators); }},
+      {"routers", "--router", [&] { return entries_of(registries.routers); }},
+      {"step-times", "--step-time", [&] { return entries_of(registries.cost_models); }},
+      {"models", "--model", models},
+      {"hardware", "--hardware", gpus},
+      {"formats", "--trace-format", formats},
+      {"specs", "generate --spec", specs},
+  };
+}
+
+}  // namespace
+
+int run_list(const std::vector<std::string>& arguments) {
+  Registries registries;
+  register_builtins(registries);
+  const std::vector<Kind> all = kinds(registries);
+  std::string wanted;
+  std::vector<std::string> rest = arguments;
+  if (!rest.empty() && !rest[0].starts_with('-')) {
+    wanted = rest[0];
+    rest.erase(rest.begin());
+  }
+  FlagSet flags("list",
+                "Lists what can be named.\nUsage: simulate list [policies|allocators|"
+                "routers|step-times|models|hardware|formats|specs]");
+  if (!flags.parse(rest)) {
+    write_stdout(flags.help());
+    return 0;
+  }
+  const TextStyle style = style_for(STDOUT_FILENO);
+  std::string text;
+  std::vector<std::string> names;
+  for (const Kind& kind : all) {
+    names.push_back(kind.name);
+    if (!wanted.empty() && wanted != kind.name) continue;
+    const std::string title = fmt::format("{} ({})", kind.name, kind.flag);
+    text += fmt::format("{}{}\n", text.empty() ? "" : "\n", paint(title, kBold, style));
+    for (const auto& [name, sentence] : kind.entries()) {
+      text += fmt::format("  {:<18} {}\n", name, sentence);
+    }
+  }
+  if (text.empty()) throw unknown_name("kind", wanted, names);
+  write_stdout(text);
+  return 0;
+}
+
+}  // namespace servesim

@@ -1,0 +1,7 @@
+#include "cli/interrupt.hpp"
+#include "cli/verbs.hpp"
+
+int main(int argc, char** argv) {
+  servesim::install_signal_handlers();
+  return servesim::run_program(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -1,0 +1,70 @@
+#include "cli/outputs.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "core/error.hpp"
+
+namespace servesim {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (fs::equivalent(a, b, error)) return fs::is_regular_file(a, error);
+  const fs::path left = fs::weakly_canonical(a, error);
+  const fs::path right = fs::weakly_canonical(b, error);
+  return !left.empty() && left == right && !fs::exists(left, error);
+}
+
+}  // namespace
+
+void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& inputs) {
+  std::vector<std::pair<std::string, std::string>> all;
+  if (outputs.json != "-") all.emplace_back("--json", outputs.json);
+  all.emplace_back("--requests", outputs.requests);
+  all.emplace_back("--schedule-log", outputs.schedule_log);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& [flag, path] = all[i];
+    if (path.empty()) continue;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!all[j].second.empty() && same_file(path, all[j].second)) {
+        throw InputError(fmt::format("{} and {} both write {}", all[j].first, flag, path));
+      }
+    }
+    for (const std::string& input : inputs) {
+      if (input != "-" && !input.empty() && same_file(path, input)) {
+        throw InputError(fmt::format("{} {} would overwrite an input", flag, path));
+      }
+    }
+  }
+}
+
+Outputs::Outputs(const OutputPaths& paths) : json_on_stdout_(paths.json == "-") {
+  if (!paths.json.empty() && !json_on_stdout_) json_ = std::make_unique<AtomicFile>(paths.json);
+  if (!paths.requests.empty()) requests_ = std::make_unique<RequestWriter>(paths.requests);
+  if (!paths.schedule_log.empty()) {
+    schedule_log_ = std::make_unique<AtomicFile>(paths.schedule_log);
+  }
+}
+
+void Outputs::commit(const std::string& json) {
+  if (json_) json_->write(json);
+  if (json_) json_->commit();
+  if (requests_) requests_->commit();
+  if (schedule_log_) schedule_log_->commit();
+}
+
+void write_stdout(const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if ((!written || std::fflush(stdout) != 0) && errno != EPIPE) {
+    throw InputError(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+  }
+}
+
+}  // namespace servesim

@@ -1,0 +1,47 @@
+/// The files a command writes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/atomic_file.hpp"
+#include "report/request_writer.hpp"
+
+namespace servesim {
+
+/// Where results go, as given; empty: nowhere.
+struct OutputPaths {
+  std::string json;  ///< "-" is stdout
+  std::string requests;
+  std::string schedule_log;
+};
+
+/// Throws InputError when two outputs are one file, or an output is one of `inputs`.
+void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& inputs);
+
+/// The open outputs. What is not committed leaves no file.
+class Outputs {
+ public:
+  /// Opens every output, so that a path that cannot be written shows before a run starts.
+  explicit Outputs(const OutputPaths& paths);
+
+  RequestWriter* requests() { return requests_.get(); }
+  AtomicFile* schedule_log() { return schedule_log_.get(); }
+  bool json_on_stdout() const { return json_on_stdout_; }
+
+  /// Writes `json`, where asked for, and puts all files in place.
+  void commit(const std::string& json);
+
+ private:
+  bool json_on_stdout_;
+  std::unique_ptr<AtomicFile> json_;
+  std::unique_ptr<RequestWriter> requests_;
+  std::unique_ptr<AtomicFile> schedule_log_;
+};
+
+/// Writes `text` to stdout. A reader that has gone away is no error; a full disk is (InputError).
+void write_stdout(const std::string& text);
+
+}  // namespace servesim

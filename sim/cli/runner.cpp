@@ -1,0 +1,161 @@
+#include "cli/runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <ctime>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "cli/interrupt.hpp"
+#include "cli/progress.hpp"
+#include "cli/run_warnings.hpp"
+#include "report/derived.hpp"
+#include "report/metrics_collector.hpp"
+#include "report/schedule_log_writer.hpp"
+
+namespace servesim {
+namespace {
+
+double thread_cpu_s() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+/// The state that worker threads share with the one that waits for them.
+class Pool {
+ public:
+  Pool(const std::vector<ResolvedRun>& runs, const TraceSet& traces, const RunnerOptions& options)
+      : runs_(runs),
+        traces_(traces),
+        options_(options),
+        controls_(runs.size()),
+        results_(runs.size()),
+        errors_(runs.size()) {}
+
+  RunnerOutcome run() {
+    const std::size_t count = std::clamp<std::size_t>(options_.threads, 1, runs_.size());
+    std::vector<std::jthread> workers;
+    active_ = count;
+    for (std::size_t i = 0; i < count; ++i) workers.emplace_back([this] { work(); });
+    supervise();
+    workers.clear();  // joins
+    for (const std::exception_ptr& error : errors_) {
+      if (error) std::rethrow_exception(error);
+    }
+    RunnerOutcome outcome;
+    outcome.interrupted = interrupted();
+    outcome.results = std::move(results_);
+    return outcome;
+  }
+
+ private:
+  void work() {
+    while (!stop_) {
+      const std::size_t at = next_++;
+      if (at >= runs_.size()) break;
+      const ResolvedRun& run = runs_[at];
+      try {
+        results_[at] =
+            run_one(run, traces_.at(run.trace_path, run.trace), options_.taps, controls_[at]);
+      } catch (...) {
+        // Runs before this one have started already, so the first error in order is found whatever
+        // the number of threads.
+        errors_[at] = std::current_exception();
+        stop_ = true;
+      }
+      ++done_;
+    }
+    const std::lock_guard lock(mutex_);
+    --active_;
+    finished_.notify_all();
+  }
+
+  /// Waits for the workers; passes an interrupt on to them and shows progress meanwhile.
+  void supervise() {
+    constexpr std::chrono::milliseconds kPause(50);
+    ProgressLine line(options_.progress);
+    std::unique_lock lock(mutex_);
+    while (!finished_.wait_for(lock, kPause, [this] { return active_ == 0; })) {
+      if (interrupted()) {
+        stop_ = true;
+        for (RunControl& control : controls_) control.stop = true;
+      }
+      line.update(progress());
+    }
+  }
+
+  ProgressState progress() const {
+    ProgressState state;
+    state.runs = runs_.size();
+    state.runs_done = done_;
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const ResolvedRun& run = runs_[i];
+      const std::uint64_t total = traces_.at(run.trace_path, run.trace).summary().requests;
+      const std::uint64_t limit = run.load.num_prompts;
+      state.requests_total += limit > 0 ? std::min(limit, total) : total;
+      state.requests_read += controls_[i].requests_read;
+      state.simulated_s =
+          std::max(state.simulated_s, static_cast<double>(controls_[i].simulated_ns) * 1e-9);
+    }
+    return state;
+  }
+
+  const std::vector<ResolvedRun>& runs_;
+  const TraceSet& traces_;
+  const RunnerOptions& options_;
+  std::vector<RunControl> controls_;
+  std::vector<std::optional<RunResult>> results_;
+  std::vector<std::exception_ptr> errors_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<std::size_t> done_{0};
+  std::atomic<bool> stop_{false};
+  std::size_t active_ = 0;  // guarded by mutex_
+  std::mutex mutex_;
+  std::condition_variable finished_;
+};
+
+}  // namespace
+
+RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTaps& taps,
+                  RunControl& control) {
+  const auto start = std::chrono::steady_clock::now();
+  const double cpu_start_s = thread_cpu_s();
+  MetricsCollector metrics(run.targets);
+  ObserverList observers;
+  observers.add(metrics);
+  if (taps.observer != nullptr) observers.add(*taps.observer);
+  const std::unique_ptr<TraceReader> reader = apply_load(trace.open(), run.load);
+  RunResult result;
+  TicketNames* names = taps.log != nullptr ? &taps.log->names() : nullptr;
+  result.engine =
+      sum_of(simulate(run.cluster, run.parts, *reader, observers, taps.log, names, control));
+  result.trace = trace_label(run.trace_path);
+  result.policy = run.policy;
+  result.model = run.model;
+  result.hardware = run.hardware;
+  result.config = run.config;
+  result.kv = run.kv_facts;
+  result.replicas = run.cluster.replicas;
+  const std::unique_ptr<StepCostModel> cost_model = run.parts.make_cost_model();
+  result.peak_flops = cost_model->peak_flops();
+  result.peak_bytes_per_s = cost_model->peak_bytes_per_s();
+  result.metrics = metrics.finish();
+  result.warnings = warnings_of(run, trace, result.metrics);
+  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.cpu_s = thread_cpu_s() - cpu_start_s;
+  return result;
+}
+
+RunnerOutcome run_all(const std::vector<ResolvedRun>& runs, const TraceSet& traces,
+                      const RunnerOptions& options) {
+  return Pool(runs, traces, options).run();
+}
+
+}  // namespace servesim

@@ -1,0 +1,202 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "cli/axes.hpp"
+#include "cli/flags.hpp"
+#include "cli/headline.hpp"
+#include "cli/outputs.hpp"
+#include "cli/resolve.hpp"
+#include "cli/runner.hpp"
+#include "cli/terminal.hpp"
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "report/result_json.hpp"
+#include "report/result_table.hpp"
+#include "report/schedule_log_writer.hpp"
+
+namespace servesim {
+namespace {
+
+constexpr int kInterrupted = 130;
+
+FlagSet declare_flags() {
+  FlagSet flags("",
+                "Replays request traces through a simulated LLM server and reports what its users "
+                "would see.\nOther verbs: simulate list | generate | explain, each with --help.");
+  flags.group("Traces");
+  add_axes(flags, Axis::Scope::kTrace);
+  flags.group("Engine (each takes a list: --block-size 1,16,64; the runs are the product)");
+  add_axes(flags, Axis::Scope::kEngine);
+  flags.add({"engine-config", "FILE",
+             "Scheduler settings and a linear step time from a JSON file, instead of these flags",
+             Arity::kOne});
+  flags.group("Load (lists too)");
+  add_axes(flags, Axis::Scope::kLoad);
+  flags.group("Results");
+  flags.add(
+      {"goodput", "NAME:MS ...", "Latency targets: ttft:500 tpot:50 e2el:10000", Arity::kMany});
+  flags.add({"json", "FILE", "Write all results as JSON; - is stdout, instead of the table",
+             Arity::kOne});
+  flags.add({"requests", "FILE", "Write a row per request; .csv or .jsonl", Arity::kOne});
+  flags.add({"schedule-log", "FILE", "Write every scheduler decision as JSON lines", Arity::kOne});
+  flags.group("Running");
+  flags.add({"seed", "N", "Seed of everything random [0]", Arity::kOne});
+  flags.add({"threads", "N", "Runs at the same time [all cores]", Arity::kOne});
+  flags.add({"quiet", "", "No table, no progress", Arity::kNone});
+  flags.add({"no-progress", "", "No progress line", Arity::kNone});
+  flags.add({"version", "", "Show the version", Arity::kNone});
+  flags.footer(
+      "Examples:\n"
+      "  simulate --trace workloads/chat.jsonl --policy continuous\n"
+      "  simulate --trace chat.jsonl --policy static,continuous,chunked --request-rate 4,8,16\n"
+      "  simulate --trace azure.csv.gz --model llama-3.1-70b --tensor-parallel-size 4 --json "
+      "out.json");
+  return flags;
+}
+
+/// Flags of the engine that contradict --engine-config, which states them all.
+void check_engine_config(const FlagSet& flags, const std::vector<AxisValues>& given) {
+  if (!flags.given("engine-config")) return;
+  for (const auto& [axis, values] : given) {
+    if (axis->scope == Axis::Scope::kEngine) {
+      throw InputError(fmt::format(
+          "--{} contradicts --engine-config, which decides the engine; change it in the file",
+          axis->name));
+    }
+  }
+}
+
+/// What only one run can write.
+void check_single_run_outputs(const OutputPaths& paths, const std::vector<ResolvedRun>& runs) {
+  for (const auto& [flag, path] :
+       {std::pair("--requests", paths.requests), std::pair("--schedule-log", paths.schedule_log)}) {
+    if (!path.empty() && runs.size() > 1) {
+      throw InputError(
+          fmt::format("{} is for a single run, and these flags ask for {}", flag, runs.size()));
+    }
+  }
+  if (!paths.schedule_log.empty() && runs.front().cluster.replicas > 1) {
+    throw InputError("--schedule-log is for a single engine, and --replicas asks for more");
+  }
+}
+
+struct Plan {
+  std::vector<PlannedRun> planned;
+  std::vector<ResolvedRun> runs;
+  TraceSet traces;
+};
+
+Plan make_plan(const FlagSet& flags, const RunSpec& base, const Registries& registries) {
+  const std::vector<AxisValues> given = given_axes(flags);
+  if (!flags.given("trace")) {
+    throw InputError(
+        "--trace FILE is missing: the requests to replay (workloads/ has some; "
+        "see --help)");
+  }
+  check_engine_config(flags, given);
+  const GoodputTargets targets = parse_goodput(flags.values("goodput"));
+  Plan plan;
+  plan.planned = product(base, given);
+  Resolver resolver(registries);
+  for (const PlannedRun& planned : plan.planned) {
+    plan.runs.push_back(resolver.resolve(planned.spec, targets));
+  }
+  return plan;
+}
+
+/// Reads every trace, so that a fault in any shows before the first run. The resolved format goes
+/// into the record of the run.
+void open_traces(Plan& plan) {
+  for (ResolvedRun& run : plan.runs) {
+    set_trace_format(run, plan.traces.open(run.trace_path, run.trace).format());
+  }
+}
+
+std::vector<std::string> input_files(const FlagSet& flags) {
+  std::vector<std::string> files;
+  for (const char* name : {"trace", "engine-config", "model", "hardware"}) {
+    const std::vector<std::string>& values = flags.values(name);
+    files.insert(files.end(), values.begin(), values.end());
+  }
+  return files;
+}
+
+std::string table_of(const Plan& plan, const std::vector<std::optional<RunResult>>& results,
+                     const TextStyle& style) {
+  std::vector<ResultRow> rows;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i]) rows.push_back({&*results[i], plan.planned[i].varied});
+  }
+  return result_table(headline(plan.runs), rows, style);
+}
+
+std::string json_of(const RunnerOutcome& outcome, const std::string& command, std::uint64_t seed) {
+  std::vector<RunResult> finished;
+  for (const std::optional<RunResult>& result : outcome.results) {
+    if (result) finished.push_back(*result);
+  }
+  return result_json(finished, command, seed);
+}
+
+std::size_t thread_count(const FlagSet& flags) {
+  if (flags.given("threads")) {
+    return static_cast<std::size_t>(parse_integer(flags.value("threads"), "--threads", 1, 1024));
+  }
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+int run_simulate(const std::vector<std::string>& arguments, const std::string& command) {
+  FlagSet flags = declare_flags();
+  if (!flags.parse(arguments)) {
+    write_stdout(flags.help());
+    return 0;
+  }
+  if (flags.given("version")) {
+    write_stdout(fmt::format("servesim {}\n", version()));
+    return 0;
+  }
+  RunSpec base;
+  base.engine_config = flags.value("engine-config");
+  base.seed =
+      static_cast<std::uint64_t>(parse_integer(flags.value("seed", "0"), "--seed", 0, INT64_MAX));
+  const bool quiet = flags.given("quiet");
+  RunnerOptions options;
+  options.threads = thread_count(flags);
+  options.progress = !quiet && !flags.given("no-progress") && is_terminal(STDERR_FILENO);
+
+  Registries registries;
+  register_builtins(registries);
+  Plan plan = make_plan(flags, base, registries);
+  const OutputPaths paths{flags.value("json"), flags.value("requests"),
+                          flags.value("schedule-log")};
+  check_single_run_outputs(paths, plan.runs);
+  check_distinct(paths, input_files(flags));
+  open_traces(plan);
+  Outputs outputs(paths);
+  std::optional<ScheduleLogWriter> log;
+  if (outputs.schedule_log() != nullptr) log.emplace(*outputs.schedule_log());
+  options.taps = {outputs.requests(), log ? &*log : nullptr};
+
+  const RunnerOutcome outcome = run_all(plan.runs, plan.traces, options);
+  const std::string json = json_of(outcome, command, base.seed);
+  if (!outcome.interrupted) outputs.commit(json);
+  if (outputs.json_on_stdout()) {
+    write_stdout(json);
+  } else if (!quiet) {
+    write_stdout(table_of(plan, outcome.results, style_for(STDOUT_FILENO)));
+  }
+  if (outcome.interrupted) {
+    fmt::print(stderr, "simulate: interrupted; no output file was written\n");
+    return kInterrupted;
+  }
+  return 0;
+}
+
+}  // namespace servesim

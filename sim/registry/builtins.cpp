@@ -1,0 +1,55 @@
+// The one place where names meet code: a line per thing.
+#include "cost/linear_cost_model.hpp"
+#include "cost/roofline_cost_model.hpp"
+#include "registry/registries.hpp"
+#include "sched/policies/policies.hpp"
+
+namespace servesim {
+namespace {
+
+void add_policies(Table<PolicyEntry>& policies) {
+  policies.add("static",
+               "takes a batch, prefills it, decodes until its last sequence has finished, repeats",
+               {make_static, true, false});
+  policies.add(
+      "continuous",
+      "sequences join and leave at every step; prompts are prefilled whole (vLLM V1 without "
+      "chunked prefill)",
+      {make_continuous, false, true});
+  policies.add(
+      "chunked",
+      "decodes first, the rest of the token budget goes to prompt chunks (vLLM V1 default)",
+      {make_chunked, true, true});
+}
+
+void add_allocators(Table<AllocatorEntry>& allocators) {
+  allocators.add("paged", "vLLM's block pool: prefix caching, reference counts, LRU");
+}
+
+void add_routers(Table<RouterFactory>& routers) {
+  routers.add("round-robin", "each replica in turn", make_round_robin);
+  routers.add("least-loaded", "the replica with the fewest unfinished requests", make_least_loaded);
+}
+
+void add_cost_models(Table<CostModelFactory>& models) {
+  models.add("roofline",
+             "the sum of the kernels a step runs, each a roofline fitted to measurements",
+             [](const CostInputs& in) {
+               return std::make_unique<RooflineCostModel>(in.model, in.hardware, in.deployment);
+             });
+  models.add("linear", "base_us + per_token_us x tokens; for tests of schedulers",
+             [](const CostInputs& in) {
+               return std::make_unique<LinearCostModel>(in.base_us, in.per_token_us);
+             });
+}
+
+}  // namespace
+
+void register_builtins(Registries& registries) {
+  add_policies(registries.policies);
+  add_allocators(registries.allocators);
+  add_routers(registries.routers);
+  add_cost_models(registries.cost_models);
+}
+
+}  // namespace servesim

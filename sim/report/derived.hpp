@@ -1,0 +1,30 @@
+/// Figures that follow from a RunResult: rates, shares and utilisations.
+#pragma once
+
+#include "report/run_result.hpp"
+
+namespace servesim {
+
+/// Per second of the run's duration; all 0 when it has none.
+struct Throughput {
+  double requests_per_s = 0, good_per_s = 0, output_tokens_per_s = 0, total_tokens_per_s = 0;
+};
+Throughput throughput_of(const Metrics& metrics);
+
+/// Shares of the KV pool's bytes, averaged over time and replicas. What is missing to 1 was free.
+struct KvShares {
+  double used = 0, internal = 0, reserved = 0, external = 0;
+  double peak_allocated = 0;  ///< the highest share at any moment
+};
+KvShares kv_shares_of(const RunResult& result);
+
+/// MFU and MBU are taken over the whole duration, idle time included.
+struct EngineRates {
+  double mean_batch_size = 0, mean_step_ms = 0, busy_fraction = 0, mfu = 0, mbu = 0;
+};
+EngineRates engine_rates_of(const RunResult& result);
+
+/// The sums over all replicas; kv_peak_used and last_step_end are the highest.
+EngineStats sum_of(const std::vector<EngineStats>& replicas);
+
+}  // namespace servesim

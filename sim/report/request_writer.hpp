@@ -1,0 +1,34 @@
+/// Per-request records as CSV or JSON lines (--requests).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/observer.hpp"
+#include "report/atomic_file.hpp"
+
+namespace servesim {
+
+/// Writes one row per request, in the order in which their fates become known. Times are in
+/// milliseconds; what did not happen is an empty field (CSV) or null (JSON). The columns are
+/// described in docs/metrics.md.
+class RequestWriter : public Observer {
+ public:
+  /// The format follows the name: .csv, or .jsonl for JSON lines. Throws InputError for any other
+  /// name and for a path that cannot be written.
+  explicit RequestWriter(const std::string& path);
+
+  void on_request(const RequestRecord& record) override;
+  /// Puts the finished file in place.
+  void commit() { file_.commit(); }
+
+ private:
+  void write_csv(const RequestRecord& record);
+  void write_json(const RequestRecord& record);
+
+  bool csv_;
+  AtomicFile file_;
+  std::string row_;
+};
+
+}  // namespace servesim

@@ -1,0 +1,136 @@
+#include "report/result_json.hpp"
+
+#include <sys/resource.h>
+
+#include "report/derived.hpp"
+
+namespace servesim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(bool present, double value) {
+  return present ? Json(value) : Json(nullptr);
+}
+
+void add_distribution(Json& run, const std::string& name, const SampleSummary& d) {
+  const bool any = d.count > 0;
+  run["mean_" + name + "_ms"] = or_null(any, d.mean);
+  run["median_" + name + "_ms"] = or_null(any, d.median);
+  run["std_" + name + "_ms"] = or_null(any, d.std);
+  run["p90_" + name + "_ms"] = or_null(any, d.p90);
+  run["p95_" + name + "_ms"] = or_null(any, d.p95);
+  run["p99_" + name + "_ms"] = or_null(any, d.p99);
+}
+
+/// The keys that `vllm bench serve` writes.
+void add_vllm_keys(Json& run, const RunResult& result) {
+  const Metrics& m = result.metrics;
+  const Throughput rate = throughput_of(m);
+  run["duration"] = m.duration_s;
+  run["completed"] = m.completed;
+  run["total_input_tokens"] = m.total_input_tokens;
+  run["total_output_tokens"] = m.total_output_tokens;
+  run["request_throughput"] = rate.requests_per_s;
+  run["request_goodput"] = or_null(m.has_goodput, rate.good_per_s);
+  run["output_throughput"] = rate.output_tokens_per_s;
+  run["total_token_throughput"] = rate.total_tokens_per_s;
+  add_distribution(run, "ttft", m.ttft_ms);
+  add_distribution(run, "tpot", m.tpot_ms);
+  add_distribution(run, "itl", m.itl_ms);
+  add_distribution(run, "e2el", m.e2el_ms);
+}
+
+Json kv_json(const RunResult& result) {
+  const EngineStats& e = result.engine;
+  const KvShares shares = kv_shares_of(result);
+  Json kv;
+  kv["allocator"] = result.kv.allocator;
+  kv["num_gpu_blocks"] = result.kv.num_gpu_blocks;
+  kv["block_size"] = result.kv.block_size;
+  kv["capacity_tokens"] = result.kv.capacity_tokens;
+  kv["mean_used"] = shares.used;
+  kv["peak_used"] = shares.peak_allocated;
+  kv["internal_fragmentation"] = shares.internal;
+  kv["reservation_waste"] = shares.reserved;
+  kv["external_fragmentation"] = shares.external;
+  kv["preemptions"] = e.preemptions;
+  kv["recomputed_tokens"] = e.recomputed_tokens;
+  kv["swapped_bytes"] = 0;
+  kv["prefix_hit_tokens"] = e.prefix_hit_tokens;
+  kv["prefix_hit_rate"] =
+      e.prefix_queried_tokens > 0
+          ? static_cast<double>(e.prefix_hit_tokens) / static_cast<double>(e.prefix_queried_tokens)
+          : 0.0;
+  return kv;
+}
+
+Json engine_json(const RunResult& result) {
+  const EngineStats& e = result.engine;
+  const EngineRates rates = engine_rates_of(result);
+  Json engine;
+  engine["steps"] = e.steps;
+  engine["mean_batch_size"] = rates.mean_batch_size;
+  engine["mean_step_ms"] = rates.mean_step_ms;
+  engine["busy_fraction"] = rates.busy_fraction;
+  engine["mfu"] = or_null(result.peak_flops > 0, rates.mfu);
+  engine["mbu"] = or_null(result.peak_bytes_per_s > 0, rates.mbu);
+  Json& seconds = engine["time_by_component_s"] = Json::object();
+  for (std::size_t i = 0; i < kComponentCount; ++i) {
+    seconds[std::string(kComponentNames[i])] = e.seconds[i];
+  }
+  return engine;
+}
+
+Json sim_json(const RunResult& result) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  Json sim;
+  sim["wall_s"] = result.wall_s;
+  sim["cpu_s"] = result.cpu_s;
+  sim["requests_per_s"] =
+      result.wall_s > 0 ? static_cast<double>(result.metrics.total) / result.wall_s : 0.0;
+  sim["peak_rss_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
+  return sim;
+}
+
+Json run_json(const RunResult& result) {
+  const Metrics& m = result.metrics;
+  Json run;
+  run["trace"] = result.trace;
+  run["policy"] = result.policy;
+  run["model"] = result.model;
+  run["hardware"] = result.hardware;
+  run["config"] = result.config;
+  run["requests"] = {{"total", m.total},
+                     {"completed", m.completed},
+                     {"rejected", m.rejected},
+                     {"unfinished", m.unfinished}};
+  add_vllm_keys(run, result);
+  run["kv"] = kv_json(result);
+  run["engine"] = engine_json(result);
+  run["links"] = Json::array();
+  run["warnings"] = result.warnings;
+  run["sim"] = sim_json(result);
+  return run;
+}
+
+}  // namespace
+
+std::string version() {
+  return SERVESIM_VERSION;
+}
+
+std::string result_json(const std::vector<RunResult>& runs, const std::string& command,
+                        std::uint64_t seed) {
+  Json document;
+  document["schema"] = "servesim/result/v1";
+  document["version"] = version();
+  document["command"] = command;
+  document["seed"] = seed;
+  Json& list = document["runs"] = Json::array();
+  for (const RunResult& result : runs) list.push_back(run_json(result));
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace servesim

@@ -1,0 +1,20 @@
+/// The machine-readable result, schema `servesim/result/v1` (docs/metrics.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/run_result.hpp"
+
+namespace servesim {
+
+/// The version of the program.
+std::string version();
+
+/// The document for `runs`, two spaces of indentation, a final newline. Numbers are written as the
+/// shortest decimals that read back exactly; figures without a sample are null.
+std::string result_json(const std::vector<RunResult>& runs, const std::string& command,
+                        std::uint64_t seed);
+
+}  // namespace servesim

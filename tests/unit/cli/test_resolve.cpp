@@ -1,0 +1,210 @@
+/// Do runs resolve to vLLM's defaults, and are contradictions refused?
+#include <filesystem>
+#include <fstream>
+
+#include "cli/engine_config.hpp"
+#include "cli/resolve.hpp"
+#include "cli/step_time.hpp"
+#include "core/error.hpp"
+#include "support/catch.hpp"
+
+namespace servesim {
+namespace {
+
+ResolvedRun resolved(const RunSpec& spec, const GoodputTargets& targets = {}) {
+  static const Registries registries = [] {
+    Registries all;
+    register_builtins(all);
+    return all;
+  }();
+  return Resolver(registries).resolve(spec, targets);
+}
+
+RunSpec with_policy(const std::string& policy) {
+  RunSpec spec;
+  spec.policy = policy;
+  return spec;
+}
+
+/// A file that goes away with the object.
+struct ConfigFile {
+  explicit ConfigFile(const std::string& text)
+      : path((std::filesystem::temp_directory_path() / "servesim_engine_config.json").string()) {
+    std::ofstream(path) << text;
+  }
+  ~ConfigFile() { std::filesystem::remove(path); }
+  std::string path;
+};
+
+void check_config_refused(const std::string& text, const std::string& word) {
+  const ConfigFile file(text);
+  try {
+    load_engine_config(file.path);
+    FAIL("accepted: " << text);
+  } catch (const InputError& error) {
+    INFO(error.what());
+    CHECK(std::string(error.what()).find(word) != std::string::npos);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("defaults are those of vLLM's API server on an H100") {
+  const ResolvedRun run = resolved(RunSpec{});
+  const SchedulerConfig& s = run.cluster.scheduler;
+  CHECK(run.policy == "chunked");
+  CHECK(run.kv == "paged");
+  CHECK(run.model == "llama-3.1-8b");
+  CHECK(run.hardware == "h100-sxm");
+  CHECK(s.max_model_len == 131072);
+  CHECK(s.max_num_batched_tokens == 8192);
+  CHECK(s.max_num_seqs == 1024);
+  CHECK(s.block_size == 16);
+  CHECK(s.enable_prefix_caching);
+  CHECK(s.enable_chunked_prefill);
+  CHECK(s.async_scheduling);
+  CHECK(s.num_gpu_blocks > 20'000);
+  CHECK(run.cluster.host.step > SimTime());
+  CHECK(run.kv_facts.capacity_tokens == (s.num_gpu_blocks - 1) * 16);
+}
+
+TEST_CASE("without chunked prefill the token budget covers a whole prompt") {
+  const SchedulerConfig s = resolved(with_policy("continuous")).cluster.scheduler;
+  CHECK_FALSE(s.enable_chunked_prefill);
+  CHECK(s.max_num_batched_tokens == 131072);
+}
+
+TEST_CASE("static batching has none of vLLM's mechanisms") {
+  const SchedulerConfig s = resolved(with_policy("static")).cluster.scheduler;
+  CHECK_FALSE(s.async_scheduling);
+  CHECK_FALSE(s.enable_prefix_caching);
+}
+
+TEST_CASE("sequences not given are never more than the token budget") {
+  RunSpec spec;
+  spec.max_num_batched_tokens = 256;
+  CHECK(resolved(spec).cluster.scheduler.max_num_seqs == 256);
+  spec.max_num_seqs = 512;
+  CHECK_THROWS_AS(resolved(spec), InputError);
+}
+
+TEST_CASE("n-gram drafting turns asynchronous scheduling off") {
+  RunSpec spec;
+  spec.speculative_method = "ngram";
+  spec.num_speculative_tokens = 3;
+  spec.speculative_acceptance_rate = 0.5;
+  CHECK_FALSE(resolved(spec).cluster.scheduler.async_scheduling);
+  spec.speculative_method = "eagle";
+  CHECK(resolved(spec).cluster.scheduler.async_scheduling);
+  CHECK(resolved(spec).cluster.scheduler.lookahead() == 3);
+}
+
+TEST_CASE("a linear step time has no host") {
+  RunSpec spec;
+  spec.step_time = "linear:base_us=1000,per_token_us=10";
+  const ResolvedRun run = resolved(spec);
+  CHECK(run.cluster.host.step == SimTime());
+  CHECK(run.cluster.host.front_before == SimTime());
+  StepShape shape;
+  shape.decode_seqs = shape.decode_tokens = 3;
+  CHECK(run.parts.make_cost_model()->price(shape, {}).total == SimTime::from_us(1030));
+}
+
+TEST_CASE("step times that are none") {
+  CHECK(parse_step_time("linear:per_token_us=2").base_us == 0);
+  CHECK(parse_step_time("roofline").text() == "roofline");
+  for (const char* text :
+       {"", "line", "linear", "linear:", "linear:base_us", "linear:base_us=x", "linear:base_us=-1",
+        "linear:base_us=1,base_us=2", "linear:base_us=0,per_token_us=0", "linear:base_us=nan"}) {
+    INFO(text);
+    CHECK_THROWS_AS(parse_step_time(text), InputError);
+  }
+}
+
+TEST_CASE("contradictions") {
+  RunSpec spec = with_policy("chunked");
+  spec.enable_chunked_prefill = false;
+  CHECK_THROWS_AS(resolved(spec), InputError);
+  spec = with_policy("continuous");
+  spec.enable_chunked_prefill = true;
+  CHECK_THROWS_AS(resolved(spec), InputError);
+  spec = with_policy("static");
+  spec.async_scheduling = true;
+  CHECK_THROWS_AS(resolved(spec), InputError);
+  spec = RunSpec{};
+  spec.max_model_len = 131073;
+  CHECK_THROWS_AS(resolved(spec), InputError);
+  spec = RunSpec{};
+  spec.time_scale = 2;
+  spec.request_rate = "5";
+  CHECK_THROWS_AS(resolved(spec), InputError);
+  spec = RunSpec{};
+  spec.model = "llama-3.1-405b";
+  CHECK_THROWS_AS(resolved(spec), InputError);
+}
+
+TEST_CASE("the hash names all that can change the result, and nothing else") {
+  RunSpec spec;
+  const auto hash = [&] { return resolved(spec).config["hash"].get<std::string>(); };
+  const std::string plain = hash();
+  CHECK(plain.size() == 32);
+  spec.trace = "/some/where.jsonl";
+  CHECK(hash() == plain);
+  spec.max_num_seqs = 1024;  // the default, said aloud
+  CHECK(hash() == plain);
+  spec.max_num_seqs = 1023;
+  CHECK(hash() != plain);
+  spec.max_num_seqs.reset();
+  spec.seed = 1;
+  CHECK(hash() != plain);
+}
+
+TEST_CASE("an engine configuration") {
+  const ConfigFile file(
+      R"({"num_gpu_blocks": 14, "max_num_seqs": 2, "max_num_batched_tokens": 256,
+          "max_model_len": 128, "policy": "priority", "enable_chunked_prefill": false,
+          "watermark": 0.1, "async_scheduling": true, "spec": {"k": 5, "method": "eagle"},
+          "step_us": {"base": 1000, "per_token": 7}})");
+  RunSpec spec;
+  spec.engine_config = file.path;
+  const ResolvedRun run = resolved(spec);
+  const SchedulerConfig& s = run.cluster.scheduler;
+  CHECK(run.policy == "continuous");
+  CHECK(run.trace.format == "schedule-case");
+  CHECK(s.num_gpu_blocks == 14);
+  CHECK(s.block_size == 16);
+  CHECK(s.truncate_at_max_model_len);
+  CHECK(s.scheduling_policy == SchedulingPolicy::kPriority);
+  CHECK(s.speculative.deterministic_acceptance);
+  CHECK(s.lookahead() == 5);
+  CHECK(run.cluster.host.step == SimTime());
+}
+
+TEST_CASE("engine configurations that are none") {
+  const std::string step = R"("step_us": {"base": 1000})";
+  check_config_refused("{" + step + "}", "num_gpu_blocks");
+  check_config_refused(R"({"num_gpu_blocks": 14})", "step_us");
+  check_config_refused(R"({"num_gpu_blocks": 1, )" + step + "}", "num_gpu_blocks");
+  check_config_refused(R"({"num_gpu_blocks": 14, "blok_size": 4, )" + step + "}", "'block_size'");
+  check_config_refused(R"({"num_gpu_blocks": 14, "max_num_seqs": 4096, )" + step + "}",
+                       "max_num_seqs");
+  check_config_refused(R"({"num_gpu_blocks": 14, "enable_chunked_prefill": false, )" + step + "}",
+                       "max_model_len");
+  check_config_refused(
+      R"({"num_gpu_blocks": 14, "spec": {"k": 0, "method": "ngram"}, )" + step + "}", "k");
+  check_config_refused(R"({"num_gpu_blocks": 14.5, )" + step + "}", "whole number");
+}
+
+TEST_CASE("goodput targets") {
+  const GoodputTargets targets = parse_goodput({"ttft:500", "tpot:50.5"});
+  CHECK(targets.ttft_ms == 500);
+  CHECK(targets.tpot_ms == 50.5);
+  CHECK_FALSE(targets.e2el_ms);
+  for (const char* word : {"ttft", "ttft:", "ttft:x", "ttft:-1", "itl:5", ":5"}) {
+    INFO(word);
+    CHECK_THROWS_AS(parse_goodput({word}), InputError);
+  }
+  CHECK_THROWS_AS(parse_goodput({"ttft:1", "ttft:2"}), InputError);
+}
+
+}  // namespace servesim
