@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cluster/client.hpp"
-#include "core/event_queue.hpp"
+#include "cluster/replica_clock.hpp"
 #include "engine/replica.hpp"
 
 namespace servesim {
@@ -36,8 +36,6 @@ class Simulation : public SequenceSink {
   void on_token_gaps(SimTime gap, std::int64_t count) override { observer_.on_token_gaps(gap, count); }
 
  private:
-  using Queue = EventQueue<std::uint32_t>;
-
   SimTime next_arrival();
   void act_until(SimTime arrival);
   void settle_rejections();
@@ -50,7 +48,7 @@ class Simulation : public SequenceSink {
   void reject(const Request& request, std::string_view reason);
   void report_unfinished();
   RequestRecord record_of(const Request& request) const;
-  void reschedule(std::size_t replica) { queue_.move(events_[replica], replicas_[replica]->next_event()); }
+  void reschedule(std::size_t replica) { clock_.set(replica, replicas_[replica]->next_event()); }
 
   ClusterConfig config_;
   Observer& observer_;
@@ -60,8 +58,7 @@ class Simulation : public SequenceSink {
   std::unique_ptr<Router> router_;
   std::vector<std::unique_ptr<Replica>> replicas_;
   std::vector<ReplicaLoad> loads_;
-  Queue queue_;  ///< one event per replica: when it acts next
-  std::vector<Queue::Handle> events_;
+  ReplicaClock clock_;
   std::vector<Live> tickets_;
   std::vector<Ticket> unused_;
   SimTime now_;
@@ -77,7 +74,8 @@ Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, T
       names_(names),
       control_(control),
       client_(trace, config.max_concurrency),
-      router_(parts.make_router(config.seed)) {
+      router_(parts.make_router(config.seed)),
+      clock_(static_cast<std::size_t>(config.replicas)) {
   validate(config.scheduler);
   const auto count = static_cast<std::size_t>(config.replicas);
   loads_.resize(count);
@@ -85,7 +83,6 @@ Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, T
     replicas_.push_back(std::make_unique<Replica>(parts.make_policy(config.scheduler, *this, log, config.seed + i),
                                                   parts.make_cost_model(), *this, config.host.step,
                                                   config.wait_for_arrivals));
-    events_.push_back(queue_.push(SimTime::max(), EventClass::kStep, static_cast<std::uint32_t>(i)));
   }
 }
 
@@ -117,9 +114,9 @@ SimTime Simulation::next_arrival() {
 /// Lets the engines act before `arrival` (which comes first at its instant, see EventClass), or until the end of a
 /// request has changed what is sent next.
 void Simulation::act_until(SimTime arrival) {
-  while (queue_.top().time < arrival && !sends_changed_) {
-    now_ = queue_.top().time;
-    const std::uint32_t replica = queue_.top().payload;
+  while (clock_.time() < arrival && !sends_changed_) {
+    now_ = clock_.time();
+    const std::size_t replica = clock_.replica();
     replicas_[replica]->act(now_);
     reschedule(replica);
     if (control_.stop.load(std::memory_order_relaxed)) return;

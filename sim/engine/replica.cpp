@@ -162,6 +162,10 @@ EngineStats Replica::stats(SimTime now) {
   result.seconds[static_cast<std::size_t>(Component::kAttentionDecode)] += attention_seconds_;
   result.seconds[static_cast<std::size_t>(Component::kHost)] += exposed_host_.seconds();
   result.kv_peak_used = static_cast<double>(peak_allocated_);
+  result.kv.used = (allocated_ns_ - internal_ns_ - reserved_ns_) * 1e-9;
+  result.kv.internal = internal_ns_ * 1e-9;
+  result.kv.reserved = reserved_ns_ * 1e-9;
+  result.kv.elapsed_s = now.seconds();
   const AttentionWork attention = cost_->decode_attention_work();
   result.flops += attention.flops * decode_context_sum_;
   result.hbm_bytes += attention.hbm_bytes * decode_context_sum_;

@@ -75,7 +75,7 @@ class Replica {
   void grow(KvUsage& kv, std::int64_t blocks, std::int64_t tokens) const;
   void grow_kv(std::int64_t blocks, std::int64_t tokens);
   void account_kv(SimTime now);
-  void add_kv(double seconds, const KvUsage& kv);
+  void add_kv(std::int64_t ns, const KvUsage& kv);
   void count_rest(const StepCost* rest, std::int64_t decodes, std::int64_t steps);
   void flush_rest(PendingRest& pending);
   SimTime stretch_bound();
@@ -127,6 +127,7 @@ class Replica {
   double attention_seconds_ = 0;   ///< likewise
   SimTime exposed_host_;
   std::int64_t peak_allocated_ = 0;
+  double allocated_ns_ = 0, internal_ns_ = 0, reserved_ns_ = 0;  ///< token-nanoseconds
   EngineStats stats_;
 };
 

@@ -16,32 +16,32 @@ struct BlockGrowth {
 
   struct Sums {
     std::int64_t after_last = 0;  ///< G(steps)
-    std::int64_t sum = 0;         ///< G(1) + ... + G(steps - 1)
+    std::int64_t sum = 0;         ///< G(1) + ... + G(steps - 1), what lies between the steps
   };
 
   /// G(j) is the number of blocks begun in the first j steps.
   Sums over(std::int64_t steps) const {
     const std::int64_t cycles = steps / period;
     const std::int64_t left = steps - cycles * period;
-    std::int64_t begun = 0;
-    std::int64_t begun_sum = 0;
-    std::int64_t tail = 0;
-    std::int64_t tail_sum = 0;
-    std::int64_t slot = phase;
-    for (std::int64_t r = 1; r <= (cycles > 0 ? period : left); ++r) {
-      slot = slot + 1 == period ? 0 : slot + 1;
-      begun += table[slot];
-      begun_sum += begun;
-      if (r == left) {
-        tail = begun;
-        tail_sum = begun_sum;
-      }
-    }
-    const std::int64_t last = cycles * cycle + tail;
-    const std::int64_t all = cycle * period * (cycles * (cycles - 1) / 2) + cycles * begun_sum +
-                             left * cycles * cycle + tail_sum;
-    // Without a full cycle begun_sum is tail_sum, and counts once.
+    const Sums tail = within_cycle(left);
+    if (cycles == 0) return {tail.after_last, tail.sum - tail.after_last};
+    const std::int64_t last = cycles * cycle + tail.after_last;
+    const std::int64_t all = cycle * period * (cycles * (cycles - 1) / 2) + cycles * within_cycle(period).sum +
+                             left * cycles * cycle + tail.sum;
     return {last, all - last};
+  }
+
+ private:
+  /// G(steps) and G(1) + ... + G(steps) for steps <= period.
+  Sums within_cycle(std::int64_t steps) const {
+    const std::int32_t* begun = table + phase + 1;
+    std::int64_t blocks = 0;
+    std::int64_t weighted = 0;
+    for (std::int64_t r = 0; r < steps; ++r) {
+      blocks += begun[r];
+      weighted += begun[r] * (steps - r);
+    }
+    return {blocks, weighted};
   }
 };
 
@@ -120,8 +120,7 @@ std::int64_t Replica::take_steps(std::int64_t count) {
   KvUsage between{kv_.allocated * (count - 1), kv_.internal * (count - 1),
                   kv_.reserved * (count - 1)};
   grow(between, blocks.sum, context_growth_ * (count * (count - 1) / 2));
-  add_kv(period.seconds(), between);
-  stats_.kv.elapsed_s += period.seconds() * static_cast<double>(count - 1);
+  add_kv(period.ns(), between);
   grow_kv(blocks.after_last, context_growth_ * count);
 
   stats_.steps += count;
@@ -153,17 +152,15 @@ void Replica::grow_kv(std::int64_t blocks, std::int64_t tokens) {
 }
 
 void Replica::account_kv(SimTime now) {
-  const double seconds = (now - last_action_).seconds();
-  add_kv(seconds, kv_);
-  stats_.kv.elapsed_s += seconds;
+  add_kv((now - last_action_).ns(), kv_);
   last_action_ = now;
 }
 
-void Replica::add_kv(double seconds, const KvUsage& kv) {
-  if (kv.allocated == 0) return;
-  stats_.kv.used += seconds * static_cast<double>(kv.allocated - kv.internal - kv.reserved);
-  stats_.kv.internal += seconds * static_cast<double>(kv.internal);
-  if (kv.reserved != 0) stats_.kv.reserved += seconds * static_cast<double>(kv.reserved);
+void Replica::add_kv(std::int64_t ns, const KvUsage& kv) {
+  const auto time = static_cast<double>(ns);
+  allocated_ns_ += time * static_cast<double>(kv.allocated);
+  internal_ns_ += time * static_cast<double>(kv.internal);
+  if (kv.reserved != 0) reserved_ns_ += time * static_cast<double>(kv.reserved);
 }
 
 void Replica::count_rest(const StepCost* rest, std::int64_t decodes, std::int64_t steps) {

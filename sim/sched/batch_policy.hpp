@@ -37,6 +37,7 @@ struct StepPlan {
   std::int64_t horizon = 1;
   std::int64_t context_growth = 0;  ///< tokens that decode_context gains per step
   /// Blocks that step j of the horizon (j = 0: this one) begins to fill: block_growth[(growth_phase + j) % period].
+  /// The table holds two periods.
   const std::int32_t* block_growth = nullptr;
   std::int64_t growth_phase = 0;
   std::int64_t growth_period = 1;

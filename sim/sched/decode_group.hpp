@@ -1,31 +1,20 @@
 /// The sequences that get exactly one token in every step, as aggregates.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "kv/block_size.hpp"
 
-#include "sched/sequence.hpp"
-
 namespace servesim {
 
-/// Between two changes of its membership every step is the last one with one more token per
-/// sequence, so the group stores each member by `base` = computed - step: sums over the members
-/// then follow from the step number, blocks fall due by the members' phase, and the next to finish
-/// is the head of a heap keyed by step.
+/// Between two changes of its membership every step is the last one with one more token per sequence, so the group
+/// keeps each member by its `base` = computed - step: sums over the members then follow from the step number, and
+/// blocks fall due by the members' phase.
 class DecodeGroup {
  public:
-  /// A member that yields its last token at `last_step`. Run numbers are unique to a member's stay.
-  struct Completion {
-    std::int64_t last_step;
-    std::uint32_t run_number;
-    SeqId seq;
-  };
-
   explicit DecodeGroup(BlockSize block_size)
-      : block_size_(block_size), growth_(static_cast<std::size_t>(block_size.tokens()), 0) {}
+      : block_size_(block_size), growth_(static_cast<std::size_t>(2 * block_size.tokens()), 0) {}
 
   std::int64_t count() const { return count_; }
 
@@ -44,33 +33,23 @@ class DecodeGroup {
   /// Steps after `step` (each one allocating) that `free` blocks last for.
   std::int64_t steps_within(std::int64_t free, std::int64_t step) const;
 
-  void join(const Completion& completion, std::int64_t base) {
+  void join(std::int64_t base) {
     ++count_;
     base_sum_ += base;
-    ++growth_[slot(base)];
-    completions_.push_back(completion);
-    std::push_heap(completions_.begin(), completions_.end(), Later{});
+    add_growth(base, 1);
   }
-  /// The member's entry among the completions goes stale and is dropped when it surfaces.
   void leave(std::int64_t base) {
     --count_;
     base_sum_ -= base;
-    --growth_[slot(base)];
-  }
-
-  bool has_completion() const { return !completions_.empty(); }
-  const Completion& next_completion() const { return completions_.front(); }
-  void pop_completion() {
-    std::pop_heap(completions_.begin(), completions_.end(), Later{});
-    completions_.pop_back();
+    add_growth(base, -1);
   }
 
  private:
-  struct Later {
-    bool operator()(const Completion& a, const Completion& b) const {
-      return a.last_step != b.last_step ? a.last_step > b.last_step : a.run_number > b.run_number;
-    }
-  };
+  void add_growth(std::int64_t base, std::int32_t change) {
+    const std::size_t first = slot(base);
+    growth_[first] += change;
+    growth_[first + static_cast<std::size_t>(block_size_.tokens())] += change;
+  }
 
   /// Index into growth_: a member allocates when computed = base + step - 1 is a multiple of the
   /// block size.
@@ -83,7 +62,6 @@ class DecodeGroup {
   std::int64_t base_sum_ = 0;
   std::vector<std::int32_t>
       growth_;  ///< members by the step (mod block_size) at which they need a block
-  std::vector<Completion> completions_;
 };
 
 }  // namespace servesim

@@ -115,15 +115,10 @@ void VllmScheduler::take_departed(SeqId id, SimTime done) {
 }
 
 void VllmScheduler::collect_finished_members(std::int64_t step, SimTime done) {
-  while (group_.has_completion()) {
-    const DecodeGroup::Completion next = group_.next_completion();
-    const bool current = is_current(next);
-    if (current && next.last_step > step) return;
-    group_.pop_completion();
-    if (!current) continue;
-    leave_group(next.seq, step);
-    store_[next.seq].last_token = done;
-    finished_.push_back({next.run_number, next.seq, false});
+  for (SeqId id = completions_.due(step); id != kNoSeq; id = completions_.due(step)) {
+    leave_group(id, step);
+    store_[id].last_token = done;
+    finished_.push_back({store_[id].run_number, id, false});
   }
 }
 

@@ -18,7 +18,8 @@ VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, 
       waiting_(config.scheduling_policy, store_, ids_),
       skipped_(config.scheduling_policy, store_, ids_),
       pool_(config.num_gpu_blocks - 1, block_size_, config.enable_prefix_caching),
-      group_(block_size_) {
+      group_(block_size_),
+      completions_(store_) {
   plan_.block_growth = group_.growth_table();
   plan_.growth_period = config.block_size;
 }
@@ -59,35 +60,53 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   finished_since_plan_ = false;
   Record& record = record_of(step_);
   record.reset(step_);
+  if (plan_plain_decodes(record)) return plan_;
   Decision decision{record, config_.max_num_batched_tokens};
   if (config_.async_scheduling) retire_predicted();
   if (!schedule_running_fast(decision)) schedule_running_one_by_one(decision);
   record.group_count = group_.count();
   if (!decision.preempted) admit_waiting(decision);
   if (log_ != nullptr) log_decision(decision);
-  fill_plan(decision);
+  fill_plan(record);
   advance(record);
-  plan_.horizon = horizon(decision);
+  plan_.kv = kv_usage();
+  plan_.horizon = decision.preempted ? 1 : horizon(record);
   return plan_;
+}
+
+/// The most frequent decision, taken without looking further: nobody waits, everybody who runs is a member, all have
+/// room. False, with nothing changed, when it is not that.
+bool VllmScheduler::plan_plain_decodes(Record& record) {
+  const std::int64_t count = group_.count();
+  if (count == 0 || !specials_.empty() || !waiting_.empty() || !skipped_.empty() || log_ != nullptr) return false;
+  if (count > config_.max_num_batched_tokens) return false;
+  if (config_.async_scheduling && completions_.due(step_ - 1) != kNoSeq) return false;
+  const std::int64_t growth = group_.growth(step_);
+  if (growth > pool_.free()) return false;
+  take_group_growth(growth);
+  slack_ -= count;
+  record.group_count = count;
+  plan_.chunks.clear();
+  set_group_plan(count);
+  plan_.kv = {pool_.used() * config_.block_size, slack_, 0};
+  plan_.horizon = horizon(record);
+  return true;
+}
+
+void VllmScheduler::set_group_plan(std::int64_t count) {
+  plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.gap_count = plan_.context_growth = plan_.tokens =
+      count;
+  plan_.decode_context = group_.context(step_);
+  plan_.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
 }
 
 /// A member whose last token is in flight stays in the running list, with its blocks, until that
 /// token is processed, but is not scheduled again (section 3, rule 1).
 void VllmScheduler::retire_predicted() {
-  while (group_.has_completion()) {
-    const DecodeGroup::Completion next = group_.next_completion();
-    const bool current = is_current(next);
-    if (current && next.last_step >= step_) return;
-    group_.pop_completion();
-    if (!current) continue;
-    leave_group(next.seq, step_ - 1);
-    make_special(next.seq);
+  for (SeqId id = completions_.due(step_ - 1); id != kNoSeq; id = completions_.due(step_ - 1)) {
+    leave_group(id, step_ - 1);
+    make_special(id);
   }
-}
-
-bool VllmScheduler::is_current(const DecodeGroup::Completion& completion) const {
-  const Sequence& s = store_[completion.seq];
-  return s.grouped && s.run_number == completion.run_number && s.last_step == completion.last_step;
 }
 
 void VllmScheduler::make_special(SeqId id) {
@@ -138,7 +157,8 @@ void VllmScheduler::join_group(Entry& entry) {
   s.group_base = s.computed - step_;
   s.grouped = true;
   entry.joined = true;
-  group_.join({s.last_step, s.run_number, entry.seq}, s.group_base);
+  group_.join(s.group_base);
+  completions_.put(entry.seq);
   if (!rebuild_specials_) drop_special(entry.seq);
 }
 
@@ -159,16 +179,13 @@ void VllmScheduler::leave_group(SeqId id, std::int64_t through) {
     s.last_token = last_done_;
   }
   group_.leave(s.group_base);
+  completions_.take(id);
   if (BlockTable* table = table_of(id)) pool_.register_blocks(*table, block_size_.full(registered));
 }
 
-void VllmScheduler::fill_plan(const Decision& decision) {
-  const Record& record = decision.record;
+void VllmScheduler::fill_plan(const Record& record) {
   plan_.chunks.clear();
-  plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.gap_count = record.group_count;
-  plan_.decode_context = group_.context(step_);
-  plan_.context_growth = record.group_count;
-  plan_.tokens = record.group_count;
+  set_group_plan(record.group_count);
   for (const Entry& entry : record.entries) {
     plan_.tokens += entry.tokens;
     if (entry.samples) plan_.sampled += 1 + entry.drafts;
@@ -180,21 +197,17 @@ void VllmScheduler::fill_plan(const Decision& decision) {
       plan_.chunks.push_back({entry.tokens, entry.context});
     }
   }
-  plan_.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
 }
 
-std::int64_t VllmScheduler::horizon(const Decision& decision) {
-  plan_.kv = kv_usage();
-  const Record& previous = record_of(step_ - 1);
-  const bool results_matter = committed_ < step_ - 1 && !previous.trivial();
-  if (log_ != nullptr || speculates() || !specials_.empty() || stale_sequences_ > 0 ||
-      decision.preempted || results_matter || !decision.record.trivial() || group_.count() == 0) {
+/// For how many steps from this one on the decision stands.
+std::int64_t VllmScheduler::horizon(const Record& record) {
+  if (!record.trivial() || !specials_.empty() || group_.count() == 0 || stale_sequences_ > 0 || log_ != nullptr) {
     return 1;
   }
-  while (!is_current(group_.next_completion())) group_.pop_completion();
-  const std::int64_t until_finish = group_.next_completion().last_step - step_ + 1;
-  // Each member takes at most one block per block_size steps begun: mostly there is no need to
-  // count.
+  const bool results_matter = committed_ < step_ - 1 && !record_of(step_ - 1).trivial();
+  if (results_matter) return 1;
+  const std::int64_t until_finish = completions_.next(step_) - step_ + 1;
+  // Each member takes at most one block per block_size steps begun: mostly there is no need to count.
   const std::int64_t most_blocks = group_.count() * (block_size_.full(until_finish) + 1);
   if (most_blocks <= pool_.free()) return until_finish;
   return std::min(until_finish, 1 + group_.steps_within(pool_.free(), step_));

@@ -8,6 +8,7 @@
 #include "kv/block_pool.hpp"
 #include "kv/session_contents.hpp"
 #include "sched/batch_policy.hpp"
+#include "sched/completion_wheel.hpp"
 #include "sched/decode_group.hpp"
 #include "sched/schedule_log.hpp"
 #include "sched/sequence_store.hpp"
@@ -79,15 +80,16 @@ class VllmScheduler : public BatchPolicy {
   };
 
   // plan(): vllm_scheduler.cpp
+  bool plan_plain_decodes(Record& record);
   void retire_predicted();
-  bool is_current(const DecodeGroup::Completion& completion) const;
   void make_special(SeqId id);
   void drop_special(SeqId id);
   void advance(Record& record);
   void join_group(Entry& entry);
   void leave_group(SeqId id, std::int64_t through);
-  void fill_plan(const Decision& decision);
-  std::int64_t horizon(const Decision& decision);
+  void set_group_plan(std::int64_t count);
+  void fill_plan(const Record& record);
+  std::int64_t horizon(const Record& record);
   std::int64_t reserved_tokens() const;
   bool allocate(SeqId id, std::int64_t tokens);
   void take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens);
@@ -151,6 +153,7 @@ class VllmScheduler : public BatchPolicy {
   WaitingQueue skipped_;  ///< passed over; looked at before those that wait
   BlockPool pool_;
   DecodeGroup group_;
+  CompletionWheel completions_;  ///< of the group
 
   std::int64_t step_ = 0;       ///< plan() calls so far, extended ones included
   std::int64_t committed_ = 0;  ///< commit() calls so far, extended ones included

@@ -47,6 +47,10 @@ class StaticPolicy : public BatchPolicy {
   std::int64_t blocks_of(const NewSequence& s) const {
     return (s.prompt + s.max_tokens - 1 + config_.block_size - 1) / config_.block_size;
   }
+  /// The step in which this member of the batch gets its last token.
+  std::int64_t last_step(std::size_t member) const {
+    return first_decode_step_ + batch_[member].request.max_tokens - 2;
+  }
   void form_batch(SimTime now);
   void plan_prefill();
   void plan_decode();
@@ -58,7 +62,9 @@ class StaticPolicy : public BatchPolicy {
   SequenceSink& sink_;
   std::deque<NewSequence> waiting_;
   std::vector<Member> batch_;
-  DecodeGroup group_;  ///< members that still generate; SeqId is the position in the batch
+  DecodeGroup group_;                   ///< members that still generate
+  std::vector<std::size_t> by_length_;  ///< those with a decode step, shortest output first
+  std::size_t next_finish_ = 0;         ///< index into by_length_
   std::int64_t batch_blocks_ = 0;
   std::int64_t computed_ = 0;
   std::int64_t internal_ = 0;
@@ -132,7 +138,7 @@ void StaticPolicy::plan_decode() {
   plan_.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
   plan_.growth_period = config_.block_size;
   plan_.growth_was_reserved = true;
-  if (!first) plan_.horizon = group_.next_completion().last_step - step_ + 1;
+  if (!first) plan_.horizon = last_step(by_length_[next_finish_]) - step_ + 1;
 }
 
 void StaticPolicy::extend(std::int64_t steps, std::int64_t blocks, SimTime) {
@@ -161,16 +167,21 @@ void StaticPolicy::commit_prefill(SimTime done) {
   }
   if (next_prefill_ < batch_.size()) return;
   first_decode_step_ = step_ + 1;
+  by_length_.clear();
+  next_finish_ = 0;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     const NewSequence& request = batch_[i].request;
     if (request.max_tokens == 1) {
       frozen_context_ += request.prompt;
     } else {
-      group_.join(
-          {step_ + request.max_tokens - 1, static_cast<std::uint32_t>(i), static_cast<SeqId>(i)},
-          request.prompt - step_);
+      group_.join(request.prompt - step_);
+      by_length_.push_back(i);
     }
   }
+  const auto shorter = [this](std::size_t a, std::size_t b) {
+    return batch_[a].request.max_tokens < batch_[b].request.max_tokens;
+  };
+  std::stable_sort(by_length_.begin(), by_length_.end(), shorter);
 }
 
 void StaticPolicy::commit_decode(SimTime done) {
@@ -179,9 +190,8 @@ void StaticPolicy::commit_decode(SimTime done) {
       if (member.request.max_tokens > 1) sink_.on_token_gaps(done - member.outcome.first_token, 1);
     }
   }
-  while (group_.count() > 0 && group_.next_completion().last_step == step_) {
-    Member& member = batch_[group_.next_completion().seq];
-    group_.pop_completion();
+  while (group_.count() > 0 && last_step(by_length_[next_finish_]) == step_) {
+    Member& member = batch_[by_length_[next_finish_++]];
     const std::int64_t total = member.request.prompt + member.request.max_tokens - 1;
     group_.leave(total - step_);
     frozen_context_ += total;
