@@ -15,7 +15,6 @@
 namespace servesim {
 namespace {
 
-constexpr int kInterrupted = 130;
 struct Interrupted {};
 
 }  // namespace
@@ -65,7 +64,7 @@ int run_generate(const std::vector<std::string>& arguments) {
                if (interrupted()) throw Interrupted();
              });
   } catch (const Interrupted&) {
-    return kInterrupted;
+    return kInterruptedExit;
   }
   pass_on();
   if (file) file->commit();

@@ -69,13 +69,13 @@ Named specs() {
   return result;
 }
 
-struct Kind {
+struct NamedList {
   std::string name;
   std::string flag;
   std::function<Named()> entries;
 };
 
-std::vector<Kind> kinds(const Registries& registries) {
+std::vector<NamedList> kinds(const Registries& registries) {
   return {
       {"policies", "--policy", [&] { return entries_of(registries.policies); }},
       {"allocators", "--kv", [&] { return entries_of(registries.allocators); }},
@@ -93,7 +93,7 @@ std::vector<Kind> kinds(const Registries& registries) {
 int run_list(const std::vector<std::string>& arguments) {
   Registries registries;
   register_builtins(registries);
-  const std::vector<Kind> all = kinds(registries);
+  const std::vector<NamedList> all = kinds(registries);
   std::string wanted;
   std::vector<std::string> rest = arguments;
   if (!rest.empty() && !rest[0].starts_with('-')) {
@@ -110,7 +110,7 @@ int run_list(const std::vector<std::string>& arguments) {
   const TextStyle style = style_for(STDOUT_FILENO);
   std::string text;
   std::vector<std::string> names;
-  for (const Kind& kind : all) {
+  for (const NamedList& kind : all) {
     names.push_back(kind.name);
     if (!wanted.empty() && wanted != kind.name) continue;
     const std::string title = fmt::format("{} ({})", kind.name, kind.flag);

@@ -8,6 +8,7 @@
 #include "cli/axes.hpp"
 #include "cli/flags.hpp"
 #include "cli/headline.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/outputs.hpp"
 #include "cli/resolve.hpp"
 #include "cli/runner.hpp"
@@ -21,8 +22,6 @@
 
 namespace servesim {
 namespace {
-
-constexpr int kInterrupted = 130;
 
 FlagSet declare_flags() {
   FlagSet flags("",
@@ -194,7 +193,7 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
   }
   if (outcome.interrupted) {
     fmt::print(stderr, "simulate: interrupted; no output file was written\n");
-    return kInterrupted;
+    return kInterruptedExit;
   }
   return 0;
 }

@@ -34,10 +34,18 @@ std::string_view status_name(RequestStatus status) {
   return "unfinished";
 }
 
-/// Milliseconds of whole nanoseconds, exactly.
+void append_number(std::string& row, std::int64_t number) {
+  const fmt::format_int text(number);
+  row.append(text.data(), text.size());
+}
+
+/// Milliseconds of whole nanoseconds, exactly. REQUIRES: time >= 0.
 void append_ms(std::string& row, SimTime time) {
-  const std::int64_t ns = time.ns();
-  fmt::format_to(std::back_inserter(row), "{}.{:06}", ns / 1'000'000, ns % 1'000'000);
+  constexpr std::int64_t kNsPerMs = 1'000'000;
+  append_number(row, time.ns() / kNsPerMs);
+  const fmt::format_int fraction(kNsPerMs + time.ns() % kNsPerMs);  // the leading 1 keeps the zeros
+  row += '.';
+  row.append(fraction.data() + 1, fraction.size() - 1);
 }
 
 /// Appends `value`, or `absent` when `present` is false.
@@ -86,9 +94,11 @@ class Latencies {
               [&] { append_ms(row, record_.first_token - record_.arrival); });
   }
   void tpot(std::string& row, std::string_view absent) const {
-    const double tpot = completed() ? tpot_ms_of(record_) : -1;
-    append_or(row, tpot >= 0, absent,
-              [&] { fmt::format_to(std::back_inserter(row), "{:.6f}", tpot); });
+    const std::int64_t gaps = output_tokens_of(record_) - 1;
+    append_or(row, completed() && gaps > 0, absent, [&] {
+      const std::int64_t ns = (record_.last_token - record_.first_token).ns();
+      append_ms(row, SimTime((ns + gaps / 2) / gaps));  // to the nearest nanosecond
+    });
   }
   void e2el(std::string& row, std::string_view absent) const {
     append_or(row, completed(), absent,
@@ -112,6 +122,7 @@ RequestWriter::RequestWriter(const std::string& path) : csv_(is_csv(path)), file
 
 void RequestWriter::on_request(const RequestRecord& record) {
   row_.clear();
+  row_.reserve(256);
   if (csv_) {
     write_csv(record);
   } else {
@@ -121,19 +132,29 @@ void RequestWriter::on_request(const RequestRecord& record) {
 }
 
 void RequestWriter::write_csv(const RequestRecord& record) {
-  const auto out = std::back_inserter(row_);
   const Latencies latencies(record);
-  fmt::format_to(out, "{},", record.index);
-  append_quoted(row_, request_id(record));
+  const auto number = [this](std::int64_t value) {
+    append_number(row_, value);
+    row_ += ',';
+  };
+  number(static_cast<std::int64_t>(record.index));
+  if (record.id.empty()) {
+    append_number(row_, static_cast<std::int64_t>(record.index));
+  } else {
+    append_quoted(row_, record.id);
+  }
   row_ += ',';
   append_quoted(row_, record.session);
   row_ += ',';
   append_ms(row_, record.arrival);
-  fmt::format_to(out, ",{},{},{},", record.input_tokens, output_tokens_of(record),
-                 status_name(record.status));
+  row_ += ',';
+  number(record.input_tokens);
+  number(output_tokens_of(record));
+  row_ += status_name(record.status);
+  row_ += ',';
   append_quoted(row_, record.reason);
   row_ += ',';
-  append_or(row_, record.replica >= 0, "", [&] { fmt::format_to(out, "{}", record.replica); });
+  append_or(row_, record.replica >= 0, "", [&] { append_number(row_, record.replica); });
   row_ += ',';
   latencies.queue(row_, "");
   row_ += ',';
@@ -142,7 +163,10 @@ void RequestWriter::write_csv(const RequestRecord& record) {
   latencies.tpot(row_, "");
   row_ += ',';
   latencies.e2el(row_, "");
-  fmt::format_to(out, ",{},{}\n", record.prefix_hit_tokens, record.preemptions);
+  row_ += ',';
+  number(record.prefix_hit_tokens);
+  append_number(row_, record.preemptions);
+  row_ += '\n';
 }
 
 void RequestWriter::write_json(const RequestRecord& record) {

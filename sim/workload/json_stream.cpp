@@ -7,8 +7,8 @@
 namespace servesim {
 namespace {
 
-void parse(simdjson::dom::parser& parser, std::string_view text, const Location& where,
-           simdjson::dom::element& value) {
+void parse_text(simdjson::dom::parser& parser, std::string_view text, const Location& where,
+                simdjson::dom::element& value) {
   const simdjson::error_code error =
       parser.parse(text.data(), text.size(), /*realloc_if_needed=*/false).get(value);
   if (error == simdjson::SUCCESS) return;
@@ -24,11 +24,10 @@ void parse(simdjson::dom::parser& parser, std::string_view text, const Location&
 
 }  // namespace
 
-bool JsonLines::next(simdjson::dom::element& value) {
-  std::string_view line;
-  if (!lines_.next(line)) return false;
-  parse(parser_, line, lines_.location(), value);
-  return true;
+simdjson::dom::element JsonLines::parse(std::string_view line) {
+  simdjson::dom::element value;
+  parse_text(parser_, line, lines_.location(), value);
+  return value;
 }
 
 bool JsonStream::next(simdjson::dom::element& value) {
@@ -39,7 +38,7 @@ bool JsonStream::next(simdjson::dom::element& value) {
         fmt::format("a JSON object is expected, not {}", shown(window_.unread().substr(0, 20))));
   }
   const std::size_t length = object_length();
-  parse(parser_, window_.unread().substr(0, length), location(), value);
+  parse_text(parser_, window_.unread().substr(0, length), location(), value);
   consume(length);
   return true;
 }
