@@ -97,6 +97,9 @@ void Replica::commit(SimTime now) {
   }
   last_done_ = now;
   policy_->commit(now);
+#ifndef NDEBUG
+  policy_->check_integrity();
+#endif
 }
 
 Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {

@@ -56,8 +56,9 @@ void TraceCache::append_names(const Request& request, Row& row) {
 
 void TraceCache::read(std::size_t position, Request& request) const {
   const Row& row = rows_[position];
-  request.id.assign(id(row));
-  request.session.assign(session(row));
+  // Most traces name neither, and assigning nothing to nothing costs as much as the rest of the row.
+  if (row.id_length != 0 || !request.id.empty()) request.id.assign(id(row));
+  if (row.session_length != 0 || !request.session.empty()) request.session.assign(session(row));
   request.closed_loop = row.closed_loop;
   request.arrival = SimTime(row.closed_loop ? 0 : row.time_ns);
   request.delay = SimTime(row.closed_loop ? row.time_ns : 0);
