@@ -17,7 +17,7 @@
 namespace servesim {
 namespace {
 
-constexpr std::int64_t kMost = 1'000'000'000;
+constexpr std::int64_t kMostPerStep = 1'000'000'000;
 
 FlagSet declare_flags() {
   FlagSet flags("explain", "What one engine step costs, by component.");
@@ -41,9 +41,9 @@ FlagSet declare_flags() {
 
 PrefillChunk parse_chunk(const std::string& text) {
   const std::size_t at = text.find('@');
-  PrefillChunk chunk{parse_integer(text.substr(0, at), "--prefill", 1, kMost), 0};
+  PrefillChunk chunk{parse_integer(text.substr(0, at), "--prefill", 1, kMostPerStep), 0};
   if (at != std::string::npos) {
-    chunk.context = parse_integer(text.substr(at + 1), "--prefill N@P: P", 0, kMost);
+    chunk.context = parse_integer(text.substr(at + 1), "--prefill N@P: P", 0, kMostPerStep);
   }
   return chunk;
 }
@@ -85,10 +85,10 @@ int run_explain(const std::vector<std::string>& arguments) {
   }
   const CostInputs inputs = inputs_of(flags);
   StepShape shape;
-  shape.decode_seqs = parse_integer(flags.value("batch", "0"), "--batch", 0, kMost);
+  shape.decode_seqs = parse_integer(flags.value("batch", "0"), "--batch", 0, kMostPerStep);
   shape.decode_tokens = shape.decode_seqs;
   shape.decode_context =
-      shape.decode_seqs * parse_integer(flags.value("context", "1024"), "--context", 0, kMost);
+      shape.decode_seqs * parse_integer(flags.value("context", "1024"), "--context", 0, kMostPerStep);
   std::vector<PrefillChunk> chunks;
   for (const std::string& text : flags.values("prefill")) chunks.push_back(parse_chunk(text));
   shape.chunks = chunks;

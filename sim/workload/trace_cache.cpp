@@ -15,8 +15,7 @@ class CacheReader final : public TraceReader {
 
   bool next(Request& request) override {
     if (position_ == cache_->size()) return false;
-    cache_->read(position_, request);
-    request.index = position_++;
+    cache_->read(position_++, request);
     return true;
   }
 
@@ -29,6 +28,7 @@ class CacheReader final : public TraceReader {
 
 void TraceCache::append(const Request& request) {
   Row row{};
+  row.index = request.index;
   row.time_ns = request.closed_loop ? request.delay.ns() : request.arrival.ns();
   row.closed_loop = request.closed_loop;
   row.id_length = static_cast<std::uint32_t>(request.id.size());
@@ -56,6 +56,7 @@ void TraceCache::append_names(const Request& request, Row& row) {
 
 void TraceCache::read(std::size_t position, Request& request) const {
   const Row& row = rows_[position];
+  request.index = row.index;
   // Most traces name neither, and assigning nothing to nothing costs as much as the rest of the row.
   if (row.id_length != 0 || !request.id.empty()) request.id.assign(id(row));
   if (row.session_length != 0 || !request.session.empty()) request.session.assign(session(row));

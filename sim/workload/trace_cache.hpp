@@ -42,7 +42,7 @@ class Arena {
   std::size_t bytes_ = 0;
 };
 
-/// An append-only list of requests: about 56 bytes each, plus names and hash ids.
+/// An append-only list of requests: about 64 bytes each, plus names and hash ids.
 class TraceCache {
  public:
   void append(const Request& request);
@@ -58,6 +58,7 @@ class TraceCache {
 
  private:
   struct Row {
+    std::uint64_t index;   ///< position in the trace
     std::int64_t time_ns;  ///< arrival, or delay when closed loop
     const char* names;     ///< the id, then the session
     const std::uint64_t* hash_ids;

@@ -56,16 +56,18 @@ void TraceSource::read_once() {
       any_timed = true;
     }
     if (cache) cache->append(request);
-    if (cache && cache->bytes() > options_.cache_bytes && !unsorted_) cache.reset();
+    if (cache && cache->bytes() > options_.cache_bytes) cache.reset();
   }
   if (summary_.requests == 0) {
     throw InputError(fmt::format("{}: holds no request", file_->name()));
   }
   if (format_->absolute_times) origin_ = summary_.first_arrival;
   if (unsorted_ && !cache) {  // it turned out unsorted after the cache had been given up
-    cache = std::make_shared<TraceCache>();
+    auto runs = std::make_shared<SortedRuns>(options_.cache_bytes);
     const std::unique_ptr<TraceReader> again = format_->make(file_, options_);
-    while (again->next(request)) cache->append(request);
+    while (again->next(request)) runs->append(request);
+    runs->finish(origin_);
+    sorted_ = std::move(runs);
   }
   if (cache) {
     if (unsorted_) cache->sort_by_arrival();
@@ -76,6 +78,7 @@ void TraceSource::read_once() {
 
 std::unique_ptr<TraceReader> TraceSource::open() const {
   if (cache_) return make_cache_reader(cache_);
+  if (sorted_) return make_merging_reader(sorted_);
   std::unique_ptr<TraceReader> reader = format_->make(file_, options_);
   if (origin_ == SimTime()) return reader;
   return std::make_unique<ShiftedReader>(std::move(reader), origin_);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "workload/input_file.hpp"
+#include "workload/sorted_runs.hpp"
 #include "workload/trace_cache.hpp"
 #include "workload/trace_format.hpp"
 #include "workload/trace_options.hpp"
@@ -24,8 +25,8 @@ struct TraceSummary {
 
 /// Reads a whole trace once when it is made, so that a fault anywhere in it shows before a run
 /// starts, and replays it from memory when it is small enough, else from the file. The readers it
-/// opens keep the promises of TraceReader: unsorted traces are sorted (in memory, whatever their
-/// size) and dates count from the earliest one.
+/// opens keep the promises of TraceReader: unsorted traces are sorted (on disk, when they are
+/// large) and dates count from the earliest one.
 class TraceSource {
  public:
   /// `path` may be `-` for stdin. Throws InputError for everything that is wrong with the trace.
@@ -49,7 +50,9 @@ class TraceSource {
   TraceSummary summary_;
   SimTime origin_;
   bool unsorted_ = false;
-  std::shared_ptr<const TraceCache> cache_;  ///< null: the trace is read from the file again
+  std::shared_ptr<const TraceCache> cache_;  ///< null: the trace is larger than the cache may be
+  std::shared_ptr<const SortedRuns>
+      sorted_;  ///< instead of the file, when that is unsorted and large
 };
 
 }  // namespace servesim
