@@ -1,4 +1,4 @@
-/// servesim_bench [SECTION...]: core, traces, loop, pool; all without arguments.
+/// servesim_bench [SECTION...]: core, traces, loads, loop, pool; all without arguments.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (wanted("traces")) servesim::bench::run_trace_benchmarks(shared);
+  if (wanted("loads")) servesim::bench::run_load_benchmarks(shared);
   if (wanted("loop")) servesim::bench::run_loop_engine_benchmarks(shared);
   if (wanted("pool")) servesim::bench::run_prefix_pool_benchmark(shared);
 }

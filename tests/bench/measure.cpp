@@ -22,7 +22,8 @@ std::int64_t peak_rss_bytes() {
 }
 
 void race(std::vector<Alternative>& alternatives, int rounds) {
-  for (Alternative& alternative : alternatives) alternative.seconds = std::numeric_limits<double>::max();
+  for (Alternative& alternative : alternatives)
+    alternative.seconds = std::numeric_limits<double>::max();
   for (int round = 0; round < rounds; ++round) {
     for (Alternative& alternative : alternatives) {
       const double start = cpu_seconds();

@@ -1,4 +1,5 @@
-/// A benchmark harness: CPU time of alternatives, interleaved so that a noisy machine treats them alike.
+/// A benchmark harness: CPU time of alternatives, interleaved so that a noisy machine treats them
+/// alike.
 #pragma once
 
 #include <cstdint>

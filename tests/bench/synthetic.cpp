@@ -5,7 +5,8 @@
 
 namespace servesim::bench {
 
-std::vector<EngineStats> run_engine(const EngineSetup& setup, TraceReader& trace, Observer& observer) {
+std::vector<EngineStats> run_engine(const EngineSetup& setup, TraceReader& trace,
+                                    Observer& observer) {
   ClusterConfig config;
   config.scheduler.max_num_seqs = setup.max_num_seqs;
   config.scheduler.max_num_batched_tokens = 8192;

@@ -51,7 +51,8 @@ class CountingObserver : public Observer {
   SimTime last;
 };
 
-/// The engine all benchmarks of the core use: linear step time, prefix caching off unless asked for.
+/// The engine all benchmarks of the core use: linear step time, prefix caching off unless asked
+/// for.
 struct EngineSetup {
   std::int64_t base_us = 5000, per_token_us = 30;
   std::int64_t num_gpu_blocks = 27000;
@@ -61,6 +62,7 @@ struct EngineSetup {
   bool async_scheduling = true;
 };
 
-std::vector<EngineStats> run_engine(const EngineSetup& setup, TraceReader& trace, Observer& observer);
+std::vector<EngineStats> run_engine(const EngineSetup& setup, TraceReader& trace,
+                                    Observer& observer);
 
 }  // namespace servesim::bench
