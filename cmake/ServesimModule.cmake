@@ -36,6 +36,7 @@ function(servesim_test name)
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL})
   # One translation unit per test: their headers cost more than they do.
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  target_compile_options(${name} PRIVATE -O1)
   if(NOT TARGET tests_${ARG_LABEL})
     add_custom_target(tests_${ARG_LABEL})  # builds what `ctest -L LABEL` runs
   endif()

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/step_time.hpp"
 #include "core/params.hpp"
 
 namespace servesim {
@@ -72,10 +73,16 @@ EngineConfig load_engine_config(const std::string& path) {
   EngineConfig config;
   config.scheduler = read_scheduler(document, params);
   Params step = params.child("step_us");
-  config.base_us = static_cast<double>(step.integer("base", 0, kMost));
+  config.base_us =
+      static_cast<double>(step.integer("base", 0, static_cast<std::int64_t>(kLongestBaseUs)));
   step.allow("per_token");
-  config.per_token_us =
-      step.has("per_token") ? static_cast<double>(step.integer("per_token", 0, kMost)) : 0.0;
+  config.per_token_us = step.has("per_token")
+                            ? static_cast<double>(step.integer(
+                                  "per_token", 0, static_cast<std::int64_t>(kLongestTokenUs)))
+                            : 0.0;
+  if (config.base_us + config.per_token_us == 0) {
+    throw step.error("base", "a step must take some time, and per_token is 0 too");
+  }
   step.finish();
   params.finish();
   try {

@@ -10,6 +10,7 @@
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "cost/explain.hpp"
 #include "hardware/hardware_loader.hpp"
 #include "model/model_loader.hpp"
 #include "report/result_table.hpp"
@@ -35,6 +36,8 @@ FlagSet declare_flags() {
   flags.add({"tensor-parallel-size", "N", "[1]", Arity::kOne});
   flags.add({"quantization", "NAME", "none|fp8|int8|int4 [none]", Arity::kOne});
   flags.add({"kv-cache-dtype", "NAME", "auto|fp8|int8|int4 [auto]", Arity::kOne});
+  flags.add({"attention", "NAME", "flash|naive [flash]", Arity::kOne});
+  flags.add({"attention-top-k", "N", "Cached tokens a query reads at most [all]", Arity::kOne});
   flags.footer("Example:\n  simulate explain --batch 64 --context 2000 --prefill 512");
   return flags;
 }
@@ -56,22 +59,33 @@ CostInputs inputs_of(const FlagSet& flags) {
       parse_integer(flags.value("tensor-parallel-size", "1"), "--tensor-parallel-size", 1, 1024);
   inputs.deployment.weights = parse_weight_format(flags.value("quantization", "none"));
   inputs.deployment.kv = parse_kv_format(flags.value("kv-cache-dtype", "auto"));
+  inputs.deployment.attention = parse_attention_kind(flags.value("attention", "flash"));
+  if (flags.given("attention-top-k")) {
+    inputs.deployment.attention_top_k =
+        parse_integer(flags.value("attention-top-k"), "--attention-top-k", 1, kMostPerStep);
+  }
   return inputs;
 }
 
-std::string cost_table(const StepCost& cost, const TextStyle& style) {
+std::string parts_table(const StepExplanation& explained, const TextStyle& style) {
   TextTable table;
-  table.add_column("", "component", false);
-  table.add_column("", "ms", true);
-  table.add_column("", "share", true);
-  const double total = cost.total.seconds();
-  for (std::size_t i = 0; i < kComponentCount; ++i) {
-    if (cost.seconds[i] == 0) continue;
-    table.add_row({{std::string(kComponentNames[i])},
-                   {fmt::format("{:.3f}", cost.seconds[i] * 1e3)},
-                   {fmt::format("{:.1f}%", 100 * cost.seconds[i] / total)}});
+  for (const char* heading :
+       {"component", "ms", "share", "limited by", "FLOP/byte", "MFU", "MBU"}) {
+    table.add_column("", heading, std::string_view(heading) != "component");
   }
-  table.add_row({{"step"}, {fmt::format("{:.3f}", total * 1e3)}, {"100.0%"}});
+  const auto row = [&](std::string name, const PartExplanation& part) {
+    table.add_row({{std::move(name)},
+                   {fmt::format("{:.3f}", part.seconds * 1e3)},
+                   {fmt::format("{:.1f}%", 100 * part.seconds / explained.total.seconds)},
+                   {std::string(limit_name(part.limit))},
+                   {part.intensity > 0 ? fmt::format("{:.1f}", part.intensity) : "-"},
+                   {fmt::format("{:.1f}%", 100 * part.mfu)},
+                   {fmt::format("{:.1f}%", 100 * part.mbu)}});
+  };
+  for (const PartExplanation& part : explained.parts) {
+    row(std::string(kComponentNames[static_cast<std::size_t>(part.component)]), part);
+  }
+  row("step", explained.total);
   return table.render(style);
 }
 
@@ -87,8 +101,8 @@ int run_explain(const std::vector<std::string>& arguments) {
   StepShape shape;
   shape.decode_seqs = parse_integer(flags.value("batch", "0"), "--batch", 0, kMostPerStep);
   shape.decode_tokens = shape.decode_seqs;
-  shape.decode_context =
-      shape.decode_seqs * parse_integer(flags.value("context", "1024"), "--context", 0, kMostPerStep);
+  shape.decode_context = shape.decode_seqs * parse_integer(flags.value("context", "1024"),
+                                                           "--context", 0, kMostPerStep);
   std::vector<PrefillChunk> chunks;
   for (const std::string& text : flags.values("prefill")) chunks.push_back(parse_chunk(text));
   shape.chunks = chunks;
@@ -97,23 +111,19 @@ int run_explain(const std::vector<std::string>& arguments) {
   const double heat = parse_number(flags.value("heat", "0"), "--heat");
   if (heat < 0 || heat > 1) throw InputError("--heat: accepted: 0 to 1");
 
-  Registries registries;
-  register_builtins(registries);
-  const std::unique_ptr<StepCostModel> model = registries.cost_models.at("roofline")(inputs);
-  const StepCost cost = model->price(shape, Heat{heat});
-  const double seconds = cost.total.seconds();
-  const TextStyle style = style_for(STDOUT_FILENO);
+  const StepExplanation explained =
+      explain(inputs.model, inputs.hardware, inputs.deployment, shape, Heat{heat});
   std::string text = fmt::format("\n {} on {} x {}: {} decoding, {} prompt tokens\n\n",
                                  inputs.model.name, inputs.deployment.tensor_parallel,
                                  inputs.hardware.name, with_thousands(shape.decode_seqs),
                                  with_thousands(shape.tokens() - shape.decode_tokens));
-  text += cost_table(cost, style);
+  text += parts_table(explained, style_for(STDOUT_FILENO));
   text += fmt::format(
-      "\n {:.2f} TFLOP ({:.1f}% of peak), {:.2f} GB of HBM traffic ({:.1f}% of peak), {:.1f} FLOP "
-      "per byte\n limited by compute for {:.1f}% of the step\n",
-      cost.flops * 1e-12, 100 * cost.flops / seconds / model->peak_flops(), cost.hbm_bytes * 1e-9,
-      100 * cost.hbm_bytes / seconds / model->peak_bytes_per_s(), cost.flops / cost.hbm_bytes,
-      100 * cost.compute_bound_s / seconds);
+      "\n {:.2f} TFLOP and {:.2f} GB of HBM traffic: {:.1f} FLOP per byte, with the ridge at "
+      "{:.0f}. Host time is not "
+      "part of the step.\n",
+      explained.total.flops * 1e-12, explained.total.hbm_bytes * 1e-9, explained.total.intensity,
+      explained.ridge);
   write_stdout(text);
   return 0;
 }

@@ -36,12 +36,13 @@ int run_generate(const std::vector<std::string>& arguments) {
   if (!flags.given("spec")) {
     throw InputError("--spec NAME|FILE is missing; `simulate list specs` names those that ship");
   }
-  constexpr std::int64_t kMost = 1'000'000'000;
+  constexpr std::int64_t kMostPrompts = 1'000'000'000;
   const std::int64_t count =
-      parse_integer(flags.value("num-prompts", "1000"), "--num-prompts", 1, kMost);
+      parse_integer(flags.value("num-prompts", "1000"), "--num-prompts", 1, kMostPrompts);
   const std::int64_t seed = parse_integer(flags.value("seed", "0"), "--seed", 0, INT64_MAX);
   const GenerateSpec spec = load_spec(flags.value("spec"));
   const std::string path = flags.value("output", "-");
+  catch_interrupts();
   std::unique_ptr<AtomicFile> file;
   if (path != "-") file = std::make_unique<AtomicFile>(path);
   std::ostringstream out;

@@ -14,11 +14,14 @@ void on_signal(int number) {
 
 }  // namespace
 
-void install_signal_handlers() {
+void ignore_broken_pipes() {
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+void catch_interrupts() {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   std::signal(SIGHUP, on_signal);
-  std::signal(SIGPIPE, SIG_IGN);
 }
 
 bool interrupted() {

@@ -2,6 +2,6 @@
 #include "cli/verbs.hpp"
 
 int main(int argc, char** argv) {
-  servesim::install_signal_handlers();
+  servesim::ignore_broken_pipes();
   return servesim::run_program(std::vector<std::string>(argv + 1, argv + argc));
 }

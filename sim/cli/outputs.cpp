@@ -14,11 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Whether two paths lead to one file. Only /dev/null may take several outputs.
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code error;
-  if (fs::equivalent(a, b, error)) return fs::is_regular_file(a, error);
-  const fs::path left = fs::weakly_canonical(a, error);
-  const fs::path right = fs::weakly_canonical(b, error);
+  if (fs::equivalent(a, b, error)) return !fs::equivalent(a, "/dev/null", error);
+  const fs::path left = fs::weakly_canonical(fs::absolute(a), error);
+  const fs::path right = fs::weakly_canonical(fs::absolute(b), error);
   return !left.empty() && left == right && !fs::exists(left, error);
 }
 
@@ -26,19 +27,23 @@ bool same_file(const std::string& a, const std::string& b) {
 
 void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& inputs) {
   std::vector<std::pair<std::string, std::string>> all;
-  if (outputs.json != "-") all.emplace_back("--json", outputs.json);
+  all.emplace_back("--json", outputs.json == "-" ? "/dev/stdout" : outputs.json);
   all.emplace_back("--requests", outputs.requests);
   all.emplace_back("--schedule-log", outputs.schedule_log);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [flag, path] = all[i];
     if (path.empty()) continue;
+    if (path == "-") {
+      throw InputError(fmt::format("{} -: a file is expected; only --json writes to stdout", flag));
+    }
     for (std::size_t j = 0; j < i; ++j) {
       if (!all[j].second.empty() && same_file(path, all[j].second)) {
         throw InputError(fmt::format("{} and {} both write {}", all[j].first, flag, path));
       }
     }
     for (const std::string& input : inputs) {
-      if (input != "-" && !input.empty() && same_file(path, input)) {
+      std::error_code error;
+      if (fs::is_regular_file(input, error) && same_file(path, input)) {
         throw InputError(fmt::format("{} {} would overwrite an input", flag, path));
       }
     }
@@ -55,6 +60,10 @@ Outputs::Outputs(const OutputPaths& paths) : json_on_stdout_(paths.json == "-") 
 
 void Outputs::commit(const std::string& json) {
   if (json_) json_->write(json);
+  // All are whole on the disk before the first is put in place: a full disk leaves none.
+  if (json_) json_->close();
+  if (requests_) requests_->close();
+  if (schedule_log_) schedule_log_->close();
   if (json_) json_->commit();
   if (requests_) requests_->commit();
   if (schedule_log_) schedule_log_->commit();

@@ -47,8 +47,9 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (verb == "list") return run_list(rest);
   if (verb == "generate") return run_generate(rest);
   if (verb == "explain") return run_explain(rest);
+  if (verb == "validate") return run_validate(rest);
   if (verb == "help") return run_simulate({"--help"}, "");
-  throw unknown_name("verb", verb, {"list", "generate", "explain", "help"});
+  throw unknown_name("verb", verb, {"list", "generate", "explain", "validate", "help"});
 }
 
 /// One line, whatever the message held.

@@ -228,6 +228,11 @@ void Resolver::resolve_flags(const RunSpec& spec, ResolvedRun& run) {
   inputs.deployment.tensor_parallel = spec.tensor_parallel_size.value_or(1);
   inputs.deployment.weights = parse_weight_format(spec.quantization.value_or("none"));
   inputs.deployment.kv = parse_kv_format(spec.kv_cache_dtype.value_or("auto"));
+  inputs.deployment.attention = parse_attention_kind(spec.attention.value_or("flash"));
+  inputs.deployment.attention_top_k = spec.attention_top_k.value_or(0);
+  if (spec.speculative_method == "eagle") {
+    inputs.deployment.draft_tokens = spec.num_speculative_tokens.value_or(0);
+  }
   inputs.base_us = step_time.base_us;
   inputs.per_token_us = step_time.per_token_us;
   inputs.model.check_tensor_parallel(inputs.deployment.tensor_parallel);
@@ -251,6 +256,8 @@ void Resolver::resolve_flags(const RunSpec& spec, ResolvedRun& run) {
                      {"dtype", spec.dtype.value_or("auto")},
                      {"quantization", spec.quantization.value_or("none")},
                      {"kv_cache_dtype", spec.kv_cache_dtype.value_or("auto")},
+                     {"attention", spec.attention.value_or("flash")},
+                     {"attention_top_k", inputs.deployment.attention_top_k},
                      {"step_time", step_time.text()}});
 }
 

@@ -17,7 +17,8 @@ struct RunSpec {
   std::optional<std::string> policy, kv, model, hardware, router;
   std::optional<std::int64_t> tensor_parallel_size, replicas;
   std::optional<std::string> dtype, quantization, kv_cache_dtype;
-  std::optional<std::string> step_time;
+  std::optional<std::string> step_time, attention;
+  std::optional<std::int64_t> attention_top_k;
 
   std::optional<std::int64_t> block_size, num_gpu_blocks_override, max_model_len, max_num_seqs,
       max_num_batched_tokens, long_prefill_token_threshold;

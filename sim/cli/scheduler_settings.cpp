@@ -36,7 +36,10 @@ void check_plain_policy(const RunSpec& spec, const std::string& name) {
   refuse(spec.long_prefill_token_threshold.value_or(0) > 0, "--long-prefill-token-threshold", name,
          why);
   refuse(spec.watermark.value_or(0) > 0, "--watermark", name, why);
-  refuse(spec.scheduler_reserve_full_isl.has_value(), "--scheduler-reserve-full-isl", name, why);
+  refuse(spec.scheduler_reserve_full_isl.has_value(),
+         spec.scheduler_reserve_full_isl.value_or(true) ? "--scheduler-reserve-full-isl"
+                                                        : "--no-scheduler-reserve-full-isl",
+         name, why);
   refuse(spec.scheduling_policy.value_or("fcfs") != "fcfs", "--scheduling-policy", name,
          "this policy takes requests first come, first served");
 }

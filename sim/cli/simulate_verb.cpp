@@ -178,6 +178,7 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
   check_single_run_outputs(paths, plan.runs);
   check_distinct(paths, input_files(flags));
   open_traces(plan);
+  catch_interrupts();
   Outputs outputs(paths);
   std::optional<ScheduleLogWriter> log;
   if (outputs.schedule_log() != nullptr) log.emplace(*outputs.schedule_log());

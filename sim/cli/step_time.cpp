@@ -8,13 +8,10 @@
 namespace servesim {
 namespace {
 
-constexpr double kLongestStepUs = 1e12;
-
-double parse_us(std::string_view text, std::string_view name) {
+double parse_us(std::string_view text, std::string_view name, double most) {
   const double value = parse_number(text, fmt::format("--step-time linear: {}", name));
-  if (value < 0 || value > kLongestStepUs) {
-    throw InputError(
-        fmt::format("--step-time linear: {}={}: accepted: 0 to {}", name, text, kLongestStepUs));
+  if (value < 0 || value > most) {
+    throw InputError(fmt::format("--step-time linear: {}={}: accepted: 0 to {}", name, text, most));
   }
   return value;
 }
@@ -46,10 +43,10 @@ StepTime parse_step_time(std::string_view text) {
     const std::string_view value =
         equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
     if (key == "base_us" && !has_base) {
-      result.base_us = parse_us(value, key);
+      result.base_us = parse_us(value, key, kLongestBaseUs);
       has_base = true;
     } else if (key == "per_token_us" && !has_per_token) {
-      result.per_token_us = parse_us(value, key);
+      result.per_token_us = parse_us(value, key, kLongestTokenUs);
       has_per_token = true;
     } else {
       throw InputError(

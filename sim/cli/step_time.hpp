@@ -6,6 +6,10 @@
 
 namespace servesim {
 
+/// With these, no step is longer than simulated time can hold, whatever the token budget.
+inline constexpr double kLongestBaseUs = 1e9;
+inline constexpr double kLongestTokenUs = 1e6;
+
 /// How steps are timed: by a named cost model, whose parameters only `linear` has.
 struct StepTime {
   std::string model = "roofline";

@@ -16,6 +16,9 @@ int run_generate(const std::vector<std::string>& arguments);
 /// What one step costs, and why.
 int run_explain(const std::vector<std::string>& arguments);
 
+/// Predictions against published measurements.
+int run_validate(const std::vector<std::string>& arguments);
+
 /// The whole program, without a process around it: runs a verb, turns exceptions into exit codes.
 int run_program(const std::vector<std::string>& arguments);
 

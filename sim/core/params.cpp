@@ -6,7 +6,10 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <functional>
+#include <set>
 #include <sstream>
 
 namespace servesim {
@@ -95,20 +98,62 @@ void Params::finish() const {
   }
 }
 
+namespace {
+
+/// Refuses what nlohmann::json would take: nesting without end, and keys given twice.
+class ParseGuard {
+ public:
+  bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& value) {
+    constexpr std::size_t kDeepestNesting = 64;
+    using Event = nlohmann::json::parse_event_t;
+    const auto level = static_cast<std::size_t>(depth);
+    if (level > kDeepestNesting) throw InputError("nested too deeply");
+    if (event == Event::object_start) {
+      keys_.resize(std::max(keys_.size(), level + 2));
+      keys_[level + 1].clear();
+    } else if (event == Event::key) {
+      const auto key = value.get<std::string>();
+      if (!keys_[level].insert(key).second) {
+        throw InputError(fmt::format("the key '{}' is given twice", key));
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::vector<std::set<std::string>> keys_;  // of the object that is open at each depth
+};
+
+/// "PATH:LINE: is not valid JSON: WHAT", without the library's own prefix.
+InputError syntax_error(const std::string& path, const std::string& text,
+                        const nlohmann::json::parse_error& error) {
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
+  std::string what = error.what();
+  const std::size_t colon = what.find(": ");
+  if (colon != std::string::npos) what.erase(0, colon + 2);
+  return InputError(fmt::format("{}:{}: is not valid JSON: {}", path,
+                                1 + std::count(text.begin(), end, '\n'), what));
+}
+
+}  // namespace
+
 nlohmann::json read_json_file(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    throw InputError(fmt::format("{}: is a directory; a JSON file is expected", path));
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  std::stringstream text;
-  text << file.rdbuf();
-  constexpr int kDeepestNesting = 64;
-  const auto guard = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    if (depth > kDeepestNesting) throw InputError("nested too deeply");
-    return true;
-  };
+  std::stringstream stream;
+  stream << file.rdbuf();
+  const std::string text = stream.str();
+  if (text.empty()) throw InputError(fmt::format("{}: is empty; a JSON file is expected", path));
   try {
-    return nlohmann::json::parse(text.str(), guard);
+    ParseGuard guard;
+    return nlohmann::json::parse(text, std::ref(guard));
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", path, error.what()));
+  } catch (const nlohmann::json::parse_error& error) {
+    throw syntax_error(path, text, error);
   } catch (const nlohmann::json::exception& error) {
     throw InputError(fmt::format("{}: is not valid JSON: {}", path, error.what()));
   }

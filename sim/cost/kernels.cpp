@@ -1,49 +1,20 @@
 #include "cost/kernels.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-
 #include "model/number_format.hpp"
 
 namespace servesim {
-namespace {
 
-struct Tile {
-  double m;
-  double n;
-};
-constexpr std::array kTiles{Tile{64, 64},   Tile{64, 128},  Tile{64, 256},
-                            Tile{128, 128}, Tile{128, 256}, Tile{256, 128}};
-
-}  // namespace
+MachineRates machine_rates(const HardwareSpec& hardware, double peak_flops) {
+  return {hardware.hbm_bytes_per_s * 1e-6, static_cast<double>(hardware.sms), peak_flops * 1e-6};
+}
 
 GemmKernel::GemmKernel(const GemmParameters& parameters, const HardwareSpec& hardware,
                        double peak_flops, double weight_bytes, double input_bytes)
     : parameters_(parameters),
       smooth_max_(parameters.smoothness),
-      hbm_bytes_per_s_(hardware.hbm_bytes_per_s),
-      sms_(static_cast<double>(hardware.sms)),
-      peak_flops_(peak_flops),
+      machine_(machine_rates(hardware, peak_flops)),
       weight_bytes_(weight_bytes),
       input_bytes_(input_bytes) {}
-
-double GemmKernel::compute_seconds(const GemmShape& shape, double heat) const {
-  const GemmParameters& p = parameters_;
-  const double efficiency = p.efficiency_cold + (p.efficiency_hot - p.efficiency_cold) * heat;
-  double best = 0;
-  for (const Tile& tile : kTiles) {
-    const double tiles = shape.groups * std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n);
-    const double per_sm = tiles / sms_;
-    const double waves =
-        (1 - p.wave_weight) * std::max(per_sm, 1.0) + p.wave_weight * std::ceil(per_sm);
-    const double intensity = 1 / (1 / tile.m + 1 / tile.n);
-    const double seconds = waves * 2 * tile.m * tile.n * shape.k / (peak_flops_ / sms_) *
-                           (intensity + p.tile_overhead) / intensity / efficiency;
-    if (best == 0 || seconds < best) best = seconds;
-  }
-  return best;
-}
 
 KernelCost GemmKernel::operator()(const GemmShape& shape, double heat) const {
   KernelCost cost;
@@ -51,11 +22,15 @@ KernelCost GemmKernel::operator()(const GemmShape& shape, double heat) const {
   cost.flops = 2 * shape.groups * shape.m * shape.n * shape.k;
   cost.hbm_bytes = shape.groups * (shape.n * shape.k * weight_bytes_ +
                                    shape.m * shape.k * input_bytes_ + shape.m * shape.n * kBytes16);
-  const double compute = compute_seconds(shape, heat);
-  const double memory = cost.hbm_bytes / (parameters_.bandwidth_efficiency * hbm_bytes_per_s_);
-  const double limit = smooth_max_(compute, memory);
-  cost.seconds = (parameters_.t0_us + parameters_.per_4096_k_us * shape.k / 4096) * 1e-6 + limit;
-  cost.compute_bound_s = limit * smooth_max_.share(compute, memory);
+  const double memory_us =
+      cost.hbm_bytes / (parameters_.bandwidth_efficiency * machine_.hbm_bytes_per_us);
+  const GemmLimits limits = gemm_limits(parameters_, machine_, shape, memory_us, heat, smooth_max_);
+  const double correction = gemm_correction(parameters_, shape.m);
+  double us = limits.total_us() * correction;
+  if (input_bytes_ < kBytes16) us += quantize_us(parameters_, shape.m * shape.groups, shape.k);
+  cost.seconds = us * 1e-6;
+  cost.compute_bound_s =
+      limits.limit_us * correction * 1e-6 * smooth_max_.share(limits.compute_us, memory_us);
   return cost;
 }
 
@@ -68,9 +43,10 @@ KernelCost elementwise(const HardwareSpec& hardware, double kernels, double byte
   return cost;
 }
 
-double all_reduce_seconds(const AllReduceParameters& p, double bytes) {
-  return std::min(p.small_latency_us * 1e-6 + bytes / p.small_bytes_per_s,
-                  p.large_latency_us * 1e-6 + bytes / p.large_bytes_per_s);
+KernelCost all_reduce(const AllReduceParameters& parameters, double bytes) {
+  KernelCost cost;
+  cost.seconds = all_reduce_us(parameters, bytes) * 1e-6;
+  return cost;
 }
 
 }  // namespace servesim

@@ -1,9 +1,9 @@
-/// Times of single GPU kernels on one rank. The forms stand with their parameters in
-/// hardware/hardware_spec.hpp.
+/// Times of single GPU kernels on one rank, from the forms in kernel_forms.hpp.
 #pragma once
 
 #include <cstdint>
 
+#include "cost/kernel_forms.hpp"
 #include "cost/smooth_max.hpp"
 #include "hardware/hardware_spec.hpp"
 
@@ -32,19 +32,11 @@ struct KernelCost {
   }
 };
 
-/// Sizes of a GEMM: `groups` independent products of m x k inputs with their own n x k weights
-/// (1 group unless experts).
-struct GemmShape {
-  double m = 0;
-  double n = 0;
-  double k = 0;
-  double groups = 1;
-};
-
 /// Prices GEMMs whose weights are stored in one format.
 class GemmKernel {
  public:
   /// `weight_bytes` and `input_bytes` per element; outputs take 2 bytes. `peak_flops` in FLOP/s.
+  /// Inputs of one byte are quantised first, which costs a kernel of its own.
   GemmKernel(const GemmParameters& parameters, const HardwareSpec& hardware, double peak_flops,
              double weight_bytes, double input_bytes);
 
@@ -52,13 +44,9 @@ class GemmKernel {
   KernelCost operator()(const GemmShape& shape, double heat) const;
 
  private:
-  double compute_seconds(const GemmShape& shape, double heat) const;
-
   GemmParameters parameters_;
   SmoothMax smooth_max_;
-  double hbm_bytes_per_s_;
-  double sms_;
-  double peak_flops_;
+  MachineRates machine_;
   double weight_bytes_;
   double input_bytes_;
 };
@@ -66,7 +54,10 @@ class GemmKernel {
 /// Norms and other kernels that stream their data: `kernels` launches, `bytes` of traffic.
 KernelCost elementwise(const HardwareSpec& hardware, double kernels, double bytes);
 
-/// Seconds to all-reduce `bytes` per rank.
-double all_reduce_seconds(const AllReduceParameters& parameters, double bytes);
+/// Time of an all-reduce of `bytes` per rank.
+KernelCost all_reduce(const AllReduceParameters& parameters, double bytes);
+
+/// The machine's rates in the forms' units; `peak_flops` in FLOP/s.
+MachineRates machine_rates(const HardwareSpec& hardware, double peak_flops);
 
 }  // namespace servesim

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "cost/deployment.hpp"
 #include "cost/kernels.hpp"
 #include "cost/step_cost_model.hpp"
 #include "hardware/hardware_spec.hpp"
@@ -12,41 +13,36 @@
 
 namespace servesim {
 
-/// How a model is stored and sharded.
-struct DeploymentSpec {
-  WeightFormat weights = WeightFormat::k16Bit;
-  KvFormat kv = KvFormat::k16Bit;
-  std::int64_t tensor_parallel = 1;
-};
-
-/// A sum of kernel costs, kept apart by component. `flops` and `hbm_bytes` are of one rank.
+/// Kernel costs of one rank by component.
 struct PartCosts {
-  std::array<double, kComponentCount> seconds{};
-  double compute_bound_s = 0;
-  double flops = 0;
-  double hbm_bytes = 0;
+  std::array<KernelCost, kComponentCount> parts{};
 
   void add(Component component, const KernelCost& cost) {
-    seconds[static_cast<std::size_t>(component)] += cost.seconds;
-    compute_bound_s += cost.compute_bound_s;
-    flops += cost.flops;
-    hbm_bytes += cost.hbm_bytes;
+    parts[static_cast<std::size_t>(component)] += cost;
+  }
+  void add(const PartCosts& other) {
+    for (std::size_t i = 0; i < kComponentCount; ++i) parts[i] += other.parts[i];
   }
 };
 
-/// Coefficients of decode attention for one number of sequences, summed over layers:
-/// seconds = launch_s + full_layers * max_q(occupancy_s, per_token_s * tokens)
-///                    + windowed_layers * max_q(occupancy_s, per_token_s * min(tokens, window)).
+/// Coefficients of decode attention for one number of sequences. Per layer and t tokens in all:
+/// seconds = launch_s + length_s * t/(t + length_tokens) - saving_s (below short_tokens)
+///           + max_q(occupancy_s, per_token_s * t + ramp_s * t/(t + ramp_tokens)),
+/// kernel_forms.hpp's decode_attention_us() without L2, in terms of the tokens of all sequences.
 struct DecodeAttention {
   double launch_s = 0;
   double occupancy_s = 0;
-  double window_tokens = 0;  ///< sequences x window
+  double length_tokens = 1;
+  double short_tokens = 0;         ///< 0: no saving
+  double full_limit_tokens = 0;    ///< what full-attention layers read at most (top-k)
+  double window_limit_tokens = 0;  ///< what windowed layers read at most
 };
 
 /// Prices the parts of a step from kernel models. All functions are pure.
 class RankCosts {
  public:
-  /// Throws InputError when the model cannot be sharded as asked or the GPU has no all-reduce data.
+  /// Throws InputError when the model cannot be sharded as asked, the GPU has no all-reduce data,
+  /// or the options contradict each other.
   RankCosts(const ModelSpec& model, const HardwareSpec& hardware, const DeploymentSpec& deployment);
 
   /// Everything that depends on the number of tokens alone: linear layers, experts, elementwise
@@ -56,19 +52,20 @@ class RankCosts {
   /// LM head, gathering of logits and sampling for `rows` positions.
   PartCosts head(std::int64_t rows, double heat) const;
 
+  /// Drafting of the next step's tokens for `seqs` sequences, attention excluded: a layer and the
+  /// LM head per draft token. Nothing without a draft model.
+  PartCosts drafting(std::int64_t seqs, double heat) const;
+
   /// Attention of all layers over prompt chunks, one kernel a layer.
   KernelCost prefill_attention(std::span<const PrefillChunk> chunks, double heat) const;
 
   /// Coefficients for `seqs` decoding sequences.
   DecodeAttention decode_attention(std::int64_t seqs) const;
   /// Seconds of decode attention over `tokens` cached tokens (new ones included), all layers.
-  double decode_attention_seconds(const DecodeAttention& attention, double tokens) const {
-    double seconds = attention.launch_s +
-                     full_layers_ * decode_max_(attention.occupancy_s, per_token_s_ * tokens);
+  double decode_attention_seconds(const DecodeAttention& a, double tokens) const {
+    double seconds = full_layers_ * decode_layer(a, std::min(tokens, a.full_limit_tokens));
     if (windowed_layers_ > 0) {
-      seconds +=
-          windowed_layers_ * decode_max_(attention.occupancy_s,
-                                         per_token_s_ * std::min(tokens, attention.window_tokens));
+      seconds += windowed_layers_ * decode_layer(a, std::min(tokens, a.window_limit_tokens));
     }
     return seconds;
   }
@@ -88,11 +85,19 @@ class RankCosts {
     double kv_elements_per_token = 0;  ///< of one layer
   };
 
+  double decode_layer(const DecodeAttention& a, double tokens) const {
+    double seconds = a.launch_s + length_s_ * tokens / (tokens + a.length_tokens);
+    if (tokens < a.short_tokens) seconds -= saving_s_;
+    return seconds + decode_max_(a.occupancy_s, per_token_s_ * tokens +
+                                                    ramp_s_ * tokens / (tokens + ramp_tokens_));
+  }
   KernelCost attention_linears(double m, double heat) const;
   KernelCost mla_linears(double m, double heat) const;
   KernelCost gated_mlp(double m, double intermediate, double heat) const;
   KernelCost moe_layer(double m, double heat) const;
   KernelCost layer_elementwise(double m) const;
+  KernelCost logits(double rows, double heat, KernelCost& gather) const;
+  void set_sizes();
   void set_decode_coefficients();
   KernelCost prefill_layer(std::span<const PrefillChunk> chunks, double heat, double window) const;
 
@@ -103,13 +108,18 @@ class RankCosts {
   GemmKernel linear_;  ///< quantised linear layers
   GemmKernel plain_;   ///< 16-bit: router and LM head
   DecodeAttentionParameters decode_;
+  PrefillAttentionParameters prefill_;
   SmoothMax decode_max_;
   SmoothMax prefill_max_;
+  MachineRates machine_;
   std::optional<AllReduceParameters> all_reduce_;
-  double extra_kernels_ = 0;
-  double full_layers_ = 0;
+  double full_layers_ = 0;  ///< with the passes of a draft layer
   double windowed_layers_ = 0;
   double per_token_s_ = 0;
+  double length_s_ = 0;
+  double saving_s_ = 0;
+  double ramp_s_ = 0;
+  double ramp_tokens_ = 1;
   double decode_flops_per_token_ = 0;
   double decode_bytes_per_token_ = 0;
 };

@@ -21,11 +21,14 @@ double sum(const std::array<double, kComponentCount>& seconds) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
-void add(StepCost& cost, const PartCosts& parts, double ranks) {
-  for (std::size_t i = 0; i < kComponentCount; ++i) cost.seconds[i] += parts.seconds[i];
-  cost.compute_bound_s += parts.compute_bound_s;
-  cost.flops += parts.flops * ranks;
-  cost.hbm_bytes += parts.hbm_bytes * ranks;
+void add(StepCost& cost, const PartCosts& other, double ranks) {
+  for (std::size_t i = 0; i < kComponentCount; ++i) {
+    const KernelCost& part = other.parts[i];
+    cost.seconds[i] += part.seconds;
+    cost.compute_bound_s += part.compute_bound_s;
+    cost.flops += part.flops * ranks;
+    cost.hbm_bytes += part.hbm_bytes * ranks;
+  }
 }
 
 double peak_of(const HardwareSpec& hardware, WeightFormat format) {
@@ -42,6 +45,7 @@ RooflineCostModel::RooflineCostModel(const ModelSpec& model, const HardwareSpec&
       ranks_(static_cast<double>(deployment.tensor_parallel)),
       peak_flops_(ranks_ * peak_of(hardware, deployment.weights)),
       peak_bytes_per_s_(ranks_ * hardware.hbm_bytes_per_s),
+      drafts_(deployment.draft_tokens > 0),
       heat_time_constant_s_(hardware.heat_time_constant_s) {}
 
 int RooflineCostModel::level_of(Heat heat) {
@@ -52,7 +56,7 @@ const PartCosts& RooflineCostModel::body(std::int64_t tokens, int level) {
   Memo& memo = body_[static_cast<std::size_t>(level)];
   if (const auto found = memo.find(tokens); found != memo.end()) return found->second;
   if (memo.size() >= kMostMemoised) memo.clear();
-  const double heat = static_cast<double>(level) / kHeatLevels;
+  const double heat = heat_at(level);
   return memo.emplace(tokens, costs_.body(tokens, heat)).first->second;
 }
 
@@ -60,8 +64,15 @@ const PartCosts& RooflineCostModel::head(std::int64_t rows, int level) {
   Memo& memo = head_[static_cast<std::size_t>(level)];
   if (const auto found = memo.find(rows); found != memo.end()) return found->second;
   if (memo.size() >= kMostMemoised) memo.clear();
-  const double heat = static_cast<double>(level) / kHeatLevels;
+  const double heat = heat_at(level);
   return memo.emplace(rows, costs_.head(rows, heat)).first->second;
+}
+
+const PartCosts& RooflineCostModel::drafting(std::int64_t seqs, int level) {
+  Memo& memo = drafting_[static_cast<std::size_t>(level)];
+  if (const auto found = memo.find(seqs); found != memo.end()) return found->second;
+  if (memo.size() >= kMostMemoised) memo.clear();
+  return memo.emplace(seqs, costs_.drafting(seqs, heat_at(level))).first->second;
 }
 
 void RooflineCostModel::add_decode_work(StepCost& cost, double tokens) const {
@@ -69,13 +80,23 @@ void RooflineCostModel::add_decode_work(StepCost& cost, double tokens) const {
   cost.hbm_bytes += tokens * costs_.decode_bytes_per_token() * ranks_;
 }
 
+int RooflineCostModel::level_within(int level, double compute_bound_s, double seconds) const {
+  const Heat half =
+      next_heat(Heat{heat_at(level)}, compute_bound_s / 2, SimTime::from_seconds(seconds / 2));
+  return std::max(level_of(half), level);
+}
+
 std::unique_ptr<RooflineCostModel::DecodeEntry> RooflineCostModel::make_decode_entry(
-    std::int64_t seqs, int level) {
+    std::int64_t seqs, int start_level) {
   auto entry = std::make_unique<DecodeEntry>();
   if (seqs <= 0) return entry;
+  StepCost start;
+  add(start, body(seqs, start_level), ranks_);
+  const int level = level_within(start_level, start.compute_bound_s, sum(start.seconds));
   entry->new_tokens = static_cast<double>(seqs);
   add(entry->rest, body(seqs, level), ranks_);
   add(entry->rest, head(seqs, level), ranks_);
+  if (drafts_) add(entry->rest, drafting(seqs, level), ranks_);
   add_decode_work(entry->rest, entry->new_tokens);
   entry->rest_s = sum(entry->rest.seconds);
   entry->rest.total = nearest_ns(entry->rest_s);
@@ -121,14 +142,20 @@ StepCost RooflineCostModel::decode_only(std::int64_t seqs, std::int64_t context,
 StepCost RooflineCostModel::price(const StepShape& shape, Heat heat) {
   const std::int64_t tokens = shape.tokens();
   if (tokens <= 0) return {};
-  const int level = level_of(heat);
+  const int start_level = level_of(heat);
   if (shape.chunks.empty() && shape.decode_tokens == shape.decode_seqs &&
       shape.sampled == shape.decode_seqs) {
-    return decode_only(shape.decode_seqs, shape.decode_context, level);
+    return decode_only(shape.decode_seqs, shape.decode_context, start_level);
   }
+  StepCost start;
+  add(start, body(tokens, start_level), ranks_);
+  const int level = level_within(start_level, start.compute_bound_s, sum(start.seconds));
   StepCost cost;
   add(cost, body(tokens, level), ranks_);
   add(cost, head(shape.sampled, level), ranks_);
+  if (drafts_) {
+    add(cost, drafting(shape.decode_seqs + std::ssize(shape.chunks), level), ranks_);
+  }
   if (shape.decode_seqs > 0) {
     const auto cached = static_cast<double>(shape.decode_context + shape.decode_tokens);
     cost.seconds[index(Component::kAttentionDecode)] =
@@ -136,11 +163,29 @@ StepCost RooflineCostModel::price(const StepShape& shape, Heat heat) {
     add_decode_work(cost, cached);
   }
   PartCosts prefill;
-  prefill.add(Component::kAttentionPrefill,
-              costs_.prefill_attention(shape.chunks, static_cast<double>(level) / kHeatLevels));
+  prefill.add(Component::kAttentionPrefill, costs_.prefill_attention(shape.chunks, heat_at(level)));
   add(cost, prefill, ranks_);
   cost.total = nearest_ns(sum(cost.seconds));
   return cost;
+}
+
+PartCosts RooflineCostModel::parts(const StepShape& shape, Heat heat) const {
+  const int start_level = level_of(heat);
+  StepCost start;
+  add(start, costs_.body(shape.tokens(), heat_at(start_level)), ranks_);
+  const double at = heat_at(level_within(start_level, start.compute_bound_s, sum(start.seconds)));
+  PartCosts parts = costs_.body(shape.tokens(), at);
+  parts.add(costs_.head(shape.sampled, at));
+  parts.add(costs_.drafting(shape.decode_seqs + std::ssize(shape.chunks), at));
+  if (shape.decode_seqs > 0) {
+    const auto cached = static_cast<double>(shape.decode_context + shape.decode_tokens);
+    const double seconds =
+        costs_.decode_attention_seconds(costs_.decode_attention(shape.decode_seqs), cached);
+    parts.add(Component::kAttentionDecode, {seconds, 0, cached * costs_.decode_flops_per_token(),
+                                            cached * costs_.decode_bytes_per_token()});
+  }
+  parts.add(Component::kAttentionPrefill, costs_.prefill_attention(shape.chunks, at));
+  return parts;
 }
 
 AttentionWork RooflineCostModel::decode_attention_work() const {

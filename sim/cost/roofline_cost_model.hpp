@@ -11,12 +11,13 @@
 
 namespace servesim {
 
-/// A step is the sum of its kernels (hardware/hardware_spec.hpp has their forms): the layers'
+/// A step is the sum of its kernels (kernel_forms.hpp has their forms): the layers'
 /// linear layers, attention and elementwise kernels, two all-reduces a layer under tensor
 /// parallelism, LM head over the sampled positions, sampling. Decode and prefill attention of a
 /// mixed step are separate kernels whose times add.
 ///
-/// Heat is resolved to 1/32 when pricing, so that what depends on token counts alone can be
+/// A step heats itself: it is priced at the heat half-way through its layers' linear part. Heat is
+/// resolved to 1/32 when pricing, so that what depends on token counts alone can be
 /// memoised; results do not depend on what was priced before.
 class RooflineCostModel final : public StepCostModel {
  public:
@@ -27,6 +28,8 @@ class RooflineCostModel final : public StepCostModel {
   StepCost price(const StepShape& shape, Heat heat) override;
   DecodeStep decode_step(std::int64_t seqs, std::int64_t context, Heat& heat) override;
   AttentionWork decode_attention_work() const override;
+  /// The parts of what price() returns, of one rank. Not memoised: for explaining single steps.
+  PartCosts parts(const StepShape& shape, Heat heat) const;
   /// x' = (x + c/tau)/(1 + t/tau) for t elapsed seconds, c of them compute-bound: the implicit
   /// Euler step of tau dx/dt = c/t - x. Stays within [0, 1] for any t and needs no exp().
   Heat next_heat(Heat heat, double compute_bound_s, SimTime elapsed) const override;
@@ -46,10 +49,15 @@ class RooflineCostModel final : public StepCostModel {
   using Memo = std::unordered_map<std::int64_t, PartCosts>;
 
   static int level_of(Heat heat);
+  /// The level half-way through a step that starts at `level` and of whose `seconds` so many are
+  /// compute-bound: a step heats itself.
+  int level_within(int level, double compute_bound_s, double seconds) const;
+  static double heat_at(int level) { return static_cast<double>(level) / kHeatLevels; }
   const DecodeEntry& decode_entry(std::int64_t seqs, int level);
   std::unique_ptr<DecodeEntry> make_decode_entry(std::int64_t seqs, int level);
   const PartCosts& body(std::int64_t tokens, int level);
   const PartCosts& head(std::int64_t rows, int level);
+  const PartCosts& drafting(std::int64_t seqs, int level);
   StepCost decode_only(std::int64_t seqs, std::int64_t context, int level);
   void add_decode_work(StepCost& cost, double tokens) const;
 
@@ -57,6 +65,7 @@ class RooflineCostModel final : public StepCostModel {
   double ranks_;
   double peak_flops_;
   double peak_bytes_per_s_;
+  bool drafts_;
   double heat_time_constant_s_;
   std::array<std::vector<std::unique_ptr<DecodeEntry>>, kHeatLevels + 1> decode_;
   std::int64_t last_seqs_ = -1;
@@ -64,6 +73,7 @@ class RooflineCostModel final : public StepCostModel {
   const DecodeEntry* last_entry_ = nullptr;
   std::array<Memo, kHeatLevels + 1> body_;
   std::array<Memo, kHeatLevels + 1> head_;
+  std::array<Memo, kHeatLevels + 1> drafting_;
 };
 
 }  // namespace servesim

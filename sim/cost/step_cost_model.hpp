@@ -20,10 +20,11 @@ enum class Component : std::uint8_t {
   kSampling,
   kAllReduce,
   kMoe,
+  kDraft,  ///< the draft model of speculative decoding
   kHost,   ///< host time that is not hidden behind the GPU (added by the engine)
   kOther,  ///< the whole of a `linear` step
 };
-inline constexpr std::size_t kComponentCount = 10;
+inline constexpr std::size_t kComponentCount = 11;
 inline constexpr std::array<std::string_view, kComponentCount> kComponentNames{"gemm",
                                                                                "attention_prefill",
                                                                                "attention_decode",
@@ -32,6 +33,7 @@ inline constexpr std::array<std::string_view, kComponentCount> kComponentNames{"
                                                                                "sampling",
                                                                                "all_reduce",
                                                                                "moe",
+                                                                               "draft",
                                                                                "host",
                                                                                "other"};
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "core/data_dir.hpp"
@@ -17,6 +18,8 @@ constexpr double kLargestRate = 1e19;
 constexpr double kLongestUs = 1e6;
 constexpr double kLargestBytes = 1e15;
 constexpr double kLargestRatio = 1e3;
+constexpr double kLargestK = 1e6;
+constexpr double kNeverHot = 1e12;
 constexpr double kSmallest = 1e-9;
 
 /// Opens block `key` and checks that its numbers say where they come from.
@@ -49,6 +52,20 @@ std::optional<double> optional_rate(Params& p, const std::string& key) {
   return rate(p, key);
 }
 
+/// Rows that a GEMM's correction table may have.
+constexpr std::array kCorrectionRows{1,   4,   16,  32,   64,   96,   128,  160,
+                                     192, 256, 512, 1024, 2048, 4096, 8192, 16384};
+
+std::vector<GemmCorrection> read_corrections(Params p) {
+  std::vector<GemmCorrection> corrections;
+  for (const int m : kCorrectionRows) {
+    const std::string key = std::to_string(m);
+    if (p.has(key)) corrections.push_back({static_cast<double>(m), p.number(key, 0.5, 2)});
+  }
+  p.finish();
+  return corrections;
+}
+
 GemmParameters read_gemm(Params p) {
   GemmParameters g;
   g.t0_us = time_us(p, "t0_us");
@@ -57,11 +74,21 @@ GemmParameters read_gemm(Params p) {
   g.bandwidth_efficiency = efficiency(p, "bandwidth_efficiency");
   g.wave_weight = p.number("wave_weight", 0, 1);
   g.tile_overhead = p.number("tile_overhead", 0, kLargestRatio);
+  g.fill_k = p.number("fill_k", 0, kLargestK);
+  g.split_us = time_us(p, "split_us");
+  g.split_traffic = p.number("split_traffic", 0, kLargestRatio);
   g.efficiency_cold = efficiency(p, "efficiency_cold");
   g.efficiency_hot = efficiency(p, "efficiency_hot");
   if (g.efficiency_hot > g.efficiency_cold) {
     throw p.error("efficiency_hot", "exceeds efficiency_cold: sustained compute is never faster");
   }
+  if (p.has("quantize_us")) {
+    g.quantize_us = time_us(p, "quantize_us");
+    g.quantize_ps_per_element = p.number("quantize_ps_per_element", 0, kLongestUs);
+  }
+  if (p.has("benchmark_us")) g.benchmark_us = p.number("benchmark_us", kSmallest, kNeverHot);
+  if (p.has("benchmark_heat")) g.benchmark_heat = p.number("benchmark_heat", 0, 1);
+  if (p.has("table")) g.corrections = read_corrections(p.child("table"));
   p.finish();
   return g;
 }
@@ -73,6 +100,16 @@ DecodeAttentionParameters read_decode_attention(Params p) {
   a.free_heads_per_sm = p.number("free_heads_per_sm", 0, kLargestRatio);
   a.smoothness = smoothness(p);
   a.bandwidth_efficiency = efficiency(p, "bandwidth_efficiency");
+  a.ramp_us = time_us(p, "ramp_us");
+  a.ramp_bytes = p.number("ramp_bytes", 1, kLargestBytes);
+  a.length_us = time_us(p, "length_us");
+  a.length_tokens = p.number("length_tokens", 1, kLargestBytes);
+  a.short_saving_us = p.number("short_saving_us", 0, a.t0_us);
+  a.mha_head_factor = p.number("mha_head_factor", 0.01, 100);
+  a.mha_bytes_factor = p.number("mha_bytes_factor", 0.01, 100);
+  a.l2_bytes = p.number("l2_bytes", 1, kLargestBytes);
+  a.l2_speedup = p.number("l2_speedup", 1, 1000);
+  a.l2_sharpness = p.number("l2_sharpness", 0.1, 1000);
   p.finish();
   return a;
 }
@@ -85,6 +122,9 @@ PrefillAttentionParameters read_prefill_attention(Params p) {
   a.smoothness = smoothness(p);
   a.longest_weight = p.number("longest_weight", 0, kLargestRatio);
   a.hot_factor = p.number("hot_factor", 1, 10);
+  a.bandwidth_efficiency = efficiency(p, "bandwidth_efficiency");
+  a.packs_heads = p.required<bool>("packs_heads");
+  if (p.has("benchmark_us")) a.benchmark_us = p.number("benchmark_us", kSmallest, kNeverHot);
   p.finish();
   return a;
 }
@@ -98,6 +138,16 @@ ElementwiseParameters read_elementwise(Params p) {
   return e;
 }
 
+AllReduceAlgorithm read_algorithm(Params p) {
+  AllReduceAlgorithm a;
+  a.latency_us = time_us(p, "latency_us");
+  a.bytes_per_s = rate(p, "bytes_per_s");
+  a.ramp_us = time_us(p, "ramp_us");
+  a.ramp_bytes = p.number("ramp_bytes", 1, kLargestBytes);
+  p.finish();
+  return a;
+}
+
 std::map<std::int64_t, AllReduceParameters> read_all_reduce(Params p) {
   std::map<std::int64_t, AllReduceParameters> table;
   for (std::int64_t n = 2; n <= 1024; ++n) {
@@ -105,14 +155,31 @@ std::map<std::int64_t, AllReduceParameters> read_all_reduce(Params p) {
     if (!p.has(key)) continue;
     Params row = p.child(key);
     AllReduceParameters& a = table[n];
-    a.small_latency_us = time_us(row, "small_latency_us");
-    a.small_bytes_per_s = rate(row, "small_bytes_per_s");
-    a.large_latency_us = time_us(row, "large_latency_us");
-    a.large_bytes_per_s = rate(row, "large_bytes_per_s");
+    a.nccl = read_algorithm(row.child("nccl"));
+    if (row.has("custom")) {
+      a.custom = read_algorithm(row.child("custom"));
+      a.custom_cap_bytes = row.number("custom_cap_bytes", 0, kLargestBytes);
+    }
     row.finish();
   }
   p.finish();
   return table;
+}
+
+KernelSet read_kernel_set(Params& p) {
+  KernelSet set;
+  set.gemm = read_gemm(block(p, "gemm"));
+  if (p.has("gemm_8bit")) set.gemm_8bit = read_gemm(block(p, "gemm_8bit"));
+  set.decode_attention = read_decode_attention(block(p, "decode_attention"));
+  if (p.has("decode_attention_8bit")) {
+    set.decode_attention_8bit = read_decode_attention(block(p, "decode_attention_8bit"));
+  }
+  set.prefill_attention = read_prefill_attention(block(p, "prefill_attention"));
+  if (p.has("prefill_attention_8bit")) {
+    set.prefill_attention_8bit = read_prefill_attention(block(p, "prefill_attention_8bit"));
+  }
+  set.all_reduce = read_all_reduce(block(p, "all_reduce"));
+  return set;
 }
 
 void read_datasheet(Params& profile, HardwareSpec& spec) {
@@ -139,24 +206,21 @@ void read_datasheet(Params& profile, HardwareSpec& spec) {
 }
 
 void read_kernels(Params& profile, HardwareSpec& spec) {
-  spec.gemm = read_gemm(block(profile, "gemm"));
-  if (profile.has("gemm_8bit")) spec.gemm_8bit = read_gemm(block(profile, "gemm_8bit"));
-  spec.decode_attention = read_decode_attention(block(profile, "decode_attention"));
-  if (profile.has("decode_attention_8bit")) {
-    spec.decode_attention_8bit = read_decode_attention(block(profile, "decode_attention_8bit"));
-  }
-  spec.prefill_attention = read_prefill_attention(block(profile, "prefill_attention"));
+  spec.kernels = read_kernel_set(profile);
+  if (!profile.has("tensorrt_llm")) return;
+  Params other = block(profile, "tensorrt_llm");
+  spec.tensorrt_llm = read_kernel_set(other);
+  other.finish();
+}
+
+void read_engine(Params& profile, HardwareSpec& spec) {
   spec.elementwise = read_elementwise(block(profile, "elementwise"));
-  spec.all_reduce = read_all_reduce(block(profile, "all_reduce"));
   Params sampling = block(profile, "sampling");
   spec.sampling_ns_per_logit = sampling.number("ns_per_logit", 0, 1e3);
   sampling.finish();
   Params heat = block(profile, "heat");
   spec.heat_time_constant_s = heat.number("time_constant_ms", kSmallest, 1e6) * 1e-3;
   heat.finish();
-}
-
-void read_engine(Params& profile, HardwareSpec& spec) {
   Params host = block(profile, "host");
   spec.host.step_ms = host.number("step_ms", 0, 1e4);
   spec.host.front_end_before_ms = host.number("front_end_before_ms", 0, 1e4);
@@ -169,6 +233,29 @@ void read_engine(Params& profile, HardwareSpec& spec) {
 }
 
 }  // namespace
+
+HardwareSpec hardware_without_kernels(const nlohmann::json& profile, const std::string& name,
+                                      const std::string& origin) {
+  Params params(profile, origin);
+  HardwareSpec spec;
+  spec.name = name;
+  read_datasheet(params, spec);
+  read_engine(params, spec);
+  for (const std::string& key : kernel_block_names()) params.allow(key);
+  params.finish();
+  return spec;
+}
+
+std::vector<std::string> kernel_block_names() {
+  return {"gemm",
+          "gemm_8bit",
+          "decode_attention",
+          "decode_attention_8bit",
+          "prefill_attention",
+          "prefill_attention_8bit",
+          "all_reduce",
+          "tensorrt_llm"};
+}
 
 HardwareSpec hardware_from_json(const nlohmann::json& profile, const std::string& name,
                                 const std::string& origin) {

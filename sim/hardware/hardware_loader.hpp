@@ -21,4 +21,12 @@ HardwareSpec load_hardware(const std::string& name_or_path);
 HardwareSpec hardware_from_json(const nlohmann::json& profile, const std::string& name,
                                 const std::string& origin);
 
+/// The blocks that calibration keeps (datasheet, host, elementwise, sampling, heat, memory
+/// overhead); kernel blocks may be absent and are not read.
+HardwareSpec hardware_without_kernels(const nlohmann::json& profile, const std::string& name,
+                                      const std::string& origin);
+
+/// Names of the blocks that calibration writes.
+std::vector<std::string> kernel_block_names();
+
 }  // namespace servesim

@@ -6,7 +6,8 @@
 
 namespace servesim {
 
-const AllReduceParameters& HardwareSpec::all_reduce_for(std::int64_t n) const {
+const AllReduceParameters& HardwareSpec::all_reduce_for(std::int64_t n, KernelFamily family) const {
+  const auto& all_reduce = kernels_of(family).all_reduce;
   const auto found = all_reduce.lower_bound(n);
   if (found == all_reduce.end()) {
     throw InputError(fmt::format(

@@ -61,10 +61,15 @@ void AtomicFile::write(std::string_view bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) fail(errno);
 }
 
-void AtomicFile::commit() {
+void AtomicFile::close() {
+  if (file_ == nullptr) return;
   const int closed = std::fclose(file_);
   file_ = nullptr;
   if (closed != 0) fail(errno);
+}
+
+void AtomicFile::commit() {
+  close();
   if (temporary_.empty()) return;
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   temporary_.clear();

@@ -22,7 +22,10 @@ class AtomicFile {
 
   /// Throws InputError when the disk is full, or whatever else keeps the bytes from being written.
   void write(std::string_view bytes);
-  /// Flushes and renames. Throws InputError when that fails.
+  /// Flushes and closes: after this, only the rename is left to fail. Throws InputError when the
+  /// disk is full.
+  void close();
+  /// Closes and renames. Throws InputError when that fails.
   void commit();
 
   const std::string& path() const { return path_; }

@@ -19,6 +19,7 @@ class RequestWriter : public Observer {
   explicit RequestWriter(const std::string& path);
 
   void on_request(const RequestRecord& record) override;
+  void close() { file_.close(); }
   /// Puts the finished file in place.
   void commit() { file_.commit(); }
 

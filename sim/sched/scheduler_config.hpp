@@ -20,8 +20,8 @@ struct SpeculativeConfig {
   bool deterministic_acceptance = false;
 };
 
-/// Everything that decides what a scheduler does. Defaults are the bare vLLM values; see section 12
-/// of the scheduler semantics in docs/ for how a GPU's memory changes them.
+/// Everything that decides what a scheduler does. Defaults are the bare vLLM values;
+/// cost/server_defaults.hpp has those of a server, which depend on the memory of its GPU.
 struct SchedulerConfig {
   std::int64_t block_size = 16;
   std::int64_t num_gpu_blocks = 0;  ///< includes the null block, so one less is usable

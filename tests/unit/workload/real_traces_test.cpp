@@ -1,8 +1,8 @@
 /// Public traces, where they are at hand.
-#include <cstdlib>
 #include <filesystem>
 
 #include "support/catch.hpp"
+#include "support/shared.hpp"
 #include "unit/workload/trace_support.hpp"
 
 namespace servesim::test {
@@ -16,18 +16,9 @@ struct Expected {
   std::int64_t output_tokens;
 };
 
-std::string shared_folder() {
-  const char* chosen = std::getenv("SERVESIM_SHARED");
-  return chosen != nullptr ? chosen : SERVESIM_SHARED_DIR;
-}
-
-bool absent(const std::string& path) {
-  if (std::filesystem::exists(path)) return false;
-  WARN("skipped: " << path << " is absent");
-  return true;
-}
-
 TEST_CASE("public traces have their known totals") {
+  const auto shared = testing::shared_dir();
+  if (!shared) return;
   const std::vector<Expected> traces{
       {"azure-llm-2023/AzureLLMInferenceTrace_conv.csv", "azure", 19'366, 22'361'870, 4'088'665},
       {"azure-llm-2023/AzureLLMInferenceTrace_code.csv", "azure", 8'819, 18'059'974, 245'896},
@@ -39,8 +30,7 @@ TEST_CASE("public traces have their known totals") {
       {"agentic-sessions/trace_0026.json", "sessions", 0, 52'760, 5'294},
   };
   for (const Expected& expected : traces) {
-    const std::string path = shared_folder() + "/traces/" + expected.file;
-    if (absent(path)) continue;
+    const std::string path = *shared + "/traces/" + expected.file;
     INFO(path);
     const TraceSource source(path);
     CHECK(source.format() == expected.format);
@@ -53,11 +43,12 @@ TEST_CASE("public traces have their known totals") {
 }
 
 TEST_CASE("length-only traces arrive at 0") {
+  const auto shared = testing::shared_dir();
+  if (!shared) return;
   for (const std::string file :
        {"sharegpt-lengths/sharegpt_8k_filtered_stats_llama2_tokenizer.csv",
         "vidur-processed/arxiv_summarization_stats_llama2_tokenizer_filtered_v2.csv"}) {
-    const std::string path = shared_folder() + "/traces/" + file;
-    if (absent(path)) continue;
+    const std::string path = *shared + "/traces/" + file;
     const TraceSource source(path);
     CHECK(source.format() == "vidur");
     CHECK(source.summary().requests > 20'000);
@@ -66,10 +57,10 @@ TEST_CASE("length-only traces arrive at 0") {
 }
 
 TEST_CASE("the arrivals of Azure's trace are those that Vidur derived from it") {
-  const std::string azure =
-      shared_folder() + "/traces/azure-llm-2023/AzureLLMInferenceTrace_conv.csv";
-  const std::string vidur = shared_folder() + "/traces/vidur-processed/splitwise_conv.csv";
-  if (absent(azure) || absent(vidur)) return;
+  const auto shared = testing::shared_dir();
+  if (!shared) return;
+  const std::string azure = *shared + "/traces/azure-llm-2023/AzureLLMInferenceTrace_conv.csv";
+  const std::string vidur = *shared + "/traces/vidur-processed/splitwise_conv.csv";
   const auto a = read_all(*TraceSource(azure).open());
   const auto b = read_all(*TraceSource(vidur).open());
   REQUIRE(a.size() == b.size());
@@ -81,8 +72,9 @@ TEST_CASE("the arrivals of Azure's trace are those that Vidur derived from it") 
 }
 
 TEST_CASE("scheduler cases are read") {
-  const std::string folder = shared_folder() + "/schedules";
-  if (absent(folder)) return;
+  const auto shared = testing::shared_dir();
+  if (!shared) return;
+  const std::string folder = *shared + "/schedules";
   std::size_t cases = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (!entry.path().string().ends_with(".trace.jsonl")) continue;

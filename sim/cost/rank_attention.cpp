@@ -1,0 +1,117 @@
+// Attention of one rank: prompt chunks and decoding sequences.
+#include <algorithm>
+#include <cmath>
+
+#include "cost/rank_costs.hpp"
+
+namespace servesim {
+namespace {
+
+constexpr double kNoLimit = 1e18;
+
+double d(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// Tokens that a query of a chunk of x tokens with past p sees on average, in a window of w.
+double mean_visible(double x, double p, double w) {
+  if (p + x <= w) return p + x / 2;
+  if (p >= w) return w;
+  const double growing = w - p;  // queries that still see everything before them
+  return (growing * (p + growing / 2) + (x - growing) * w) / x;
+}
+
+/// HBM traffic of the scores of naive attention per (query, token) pair and head: written and read
+/// before the softmax and after it.
+constexpr double kNaiveScoreBytes = 4 * kBytes16;
+constexpr double kNaiveKernels = 3;
+
+}  // namespace
+
+void RankCosts::set_decode_coefficients() {
+  full_layers_ = d(model_.full_attention_layers() + deployment_.draft_tokens);
+  windowed_layers_ = d(model_.windowed_layers);
+  double bytes = rank_.kv_elements_per_token * bytes_per_element(deployment_.kv);
+  const double kv_bytes = bytes;
+  if (deployment_.attention == AttentionKind::kNaive) bytes += kNaiveScoreBytes * rank_.q_heads;
+  per_token_s_ = bytes / (decode_.bandwidth_efficiency * hardware_.hbm_bytes_per_s);
+  if (model_.mla) {
+    // Absorbed MLA multiplies every head with the shared latent, near the ridge point.
+    const double flops =
+        2 * rank_.q_heads * d(2 * model_.mla->kv_lora_rank + model_.mla->qk_rope_head_dim);
+    const double efficiency = hardware_.kernels_of(deployment_.kernels).gemm.efficiency_hot;
+    per_token_s_ = std::max(per_token_s_, flops / (efficiency * hardware_.bf16_flops));
+  }
+  ramp_s_ = decode_.ramp_us * 1e-6;
+  ramp_tokens_ = decode_.ramp_bytes / kv_bytes;
+  length_s_ = decode_.length_us * 1e-6;
+  saving_s_ = decode_.short_saving_us * 1e-6;
+  if (!model_.mla && is_mha(rank_.q_heads, rank_.kv_heads)) {
+    per_token_s_ *= decode_.mha_bytes_factor;
+    ramp_s_ *= decode_.mha_bytes_factor;
+  }
+  decode_flops_per_token_ =
+      full_layers_ * model_.attention_flops_per_pair() / d(deployment_.tensor_parallel);
+  decode_bytes_per_token_ = full_layers_ * bytes;
+  if (deployment_.attention_top_k > 0) decode_flops_per_token_ = decode_bytes_per_token_ = 0;
+}
+
+DecodeAttention RankCosts::decode_attention(std::int64_t seqs) const {
+  DecodeAttention a;
+  if (seqs <= 0) return a;
+  const double n = d(seqs);
+  const double kv_heads = model_.mla ? 1 : rank_.kv_heads;
+  a.launch_s = decode_.t0_us * 1e-6;
+  if (deployment_.attention == AttentionKind::kNaive) a.launch_s *= kNaiveKernels;
+  a.occupancy_s =
+      decode_heads_us(decode_, d(hardware_.sms), n, model_.mla ? 2 : rank_.q_heads, kv_heads) *
+      1e-6;
+  a.length_tokens = n * decode_.length_tokens;
+  if (seqs == 1 || kv_heads == 1) a.short_tokens = 128 * n + 1;
+  const double top_k = deployment_.attention_top_k > 0 ? d(deployment_.attention_top_k) : kNoLimit;
+  a.full_limit_tokens = n * top_k;
+  a.window_limit_tokens = n * std::min(d(model_.sliding_window), top_k);
+  return a;
+}
+
+KernelCost RankCosts::prefill_layer(std::span<const PrefillChunk> chunks, double heat,
+                                    double window) const {
+  const bool naive = deployment_.attention == AttentionKind::kNaive;
+  const double kv_bytes = rank_.kv_elements_per_token * bytes_per_element(deployment_.kv);
+  const double query_bytes = 2 * rank_.q_heads * rank_.head_dim * kBytes16;  // q in, output out
+  const double flops_per_pair = model_.attention_flops_per_pair() / d(deployment_.tensor_parallel);
+  PrefillAttentionWork work;
+  KernelCost cost;
+  for (const PrefillChunk& chunk : chunks) {
+    const double x = d(chunk.tokens);
+    const double past = d(chunk.context);
+    if (!(x > 0)) continue;
+    const double visible = naive ? std::min(x + past, window) : mean_visible(x, past, window);
+    work.add(prefill_, x, visible, std::min(x + past, window), rank_.q_heads, rank_.kv_heads);
+    cost.flops += x * visible * flops_per_pair;
+    cost.hbm_bytes += x * query_bytes + std::min(x + past, x + window) * kv_bytes;
+    if (naive) cost.hbm_bytes += kNaiveScoreBytes * rank_.q_heads * x * visible;
+  }
+  work.bytes = cost.hbm_bytes;
+  const PrefillAttentionLimits limits = prefill_attention_limits(
+      prefill_, machine_, work, head_dim_factor(rank_.head_dim), heat, prefill_max_);
+  const double extra_launches = naive ? (kNaiveKernels - 1) * prefill_.t0_us : 0;
+  cost.seconds = (limits.total_us + extra_launches) * 1e-6;
+  cost.compute_bound_s = (limits.total_us - prefill_.t0_us) * 1e-6 *
+                         prefill_max_.share(limits.compute_us, limits.memory_us);
+  return cost;
+}
+
+KernelCost RankCosts::prefill_attention(std::span<const PrefillChunk> chunks, double heat) const {
+  KernelCost cost;
+  if (chunks.empty()) return cost;
+  const double top_k = deployment_.attention_top_k > 0 ? d(deployment_.attention_top_k) : kNoLimit;
+  if (full_layers_ > 0) cost += prefill_layer(chunks, heat, top_k) * full_layers_;
+  if (windowed_layers_ > 0) {
+    cost +=
+        prefill_layer(chunks, heat, std::min(d(model_.sliding_window), top_k)) * windowed_layers_;
+  }
+  return cost;
+}
+
+}  // namespace servesim

@@ -1,0 +1,125 @@
+// A validation report as Markdown, JSON and plots.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "validation/scatter_plot.hpp"
+#include "validation/validation.hpp"
+
+namespace servesim {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// How far a check is beyond its bar; those without one come last.
+double excess(const ValidationCheck& check) {
+  return check.bar ? std::abs(check.error) / *check.bar : -1;
+}
+
+std::string number(double value) {
+  return value == 0 ? "" : fmt::format("{:.4g}", value);
+}
+
+std::string row(const ValidationCheck& check) {
+  const std::string bar = check.bar ? fmt::format("{:.3g} %", 100 * *check.bar) : "";
+  const char* verdict = !check.bar ? "" : check.met() ? "met" : "**not met**";
+  return fmt::format("| {} | {} | {} | {} | {:+.1f} % | {} | {} |\n", check.subject, check.metric,
+                     number(check.measured), number(check.predicted), 100 * check.error, bar,
+                     verdict);
+}
+
+std::vector<std::string> sections_of(const ValidationReport& report) {
+  std::vector<std::string> sections;
+  for (const ValidationCheck& check : report.checks) {
+    if (std::find(sections.begin(), sections.end(), check.section) == sections.end()) {
+      sections.push_back(check.section);
+    }
+  }
+  return sections;
+}
+
+constexpr const char* kHeader =
+    "| subject | metric | measured | predicted | error | bar | |\n"
+    "|---|---|---:|---:|---:|---:|---|\n";
+
+void write(const fs::path& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) throw InputError(fmt::format("{}: cannot be written", path.string()));
+}
+
+}  // namespace
+
+std::string validation_markdown(const ValidationReport& report) {
+  std::string text = fmt::format(
+      "# Predictions against measurements\n\nWritten by `simulate validate`. {} of {} bars are "
+      "met. "
+      "Kernel parameters are fitted to the kernel tables of the section `kernels`, whose errors "
+      "are "
+      "therefore those of a fit; held-out errors stand in the profiles. Five parameters of host, "
+      "sampling and heat were read off the 2 requests/s run, so that run is no independent check "
+      "of "
+      "them. No other number was fitted to a server (docs/cost-model.md).\n",
+      report.met(), report.with_bar());
+  std::vector<ValidationCheck> sorted = report.checks;
+  std::stable_sort(
+      sorted.begin(), sorted.end(),
+      [](const ValidationCheck& a, const ValidationCheck& b) { return excess(a) > excess(b); });
+  text += "\n## Bars not met\n\n";
+  text += kHeader;
+  for (const ValidationCheck& check : sorted) {
+    if (!check.met()) text += row(check);
+  }
+  for (const std::string& section : sections_of(report)) {
+    text += fmt::format("\n## {}\n\n![{}]({}.svg)\n\n{}", section, section, section, kHeader);
+    for (const ValidationCheck& check : sorted) {
+      if (check.section == section) text += row(check);
+    }
+  }
+  if (!report.skipped.empty()) text += "\n## Skipped\n\n";
+  for (const std::string& line : report.skipped) text += "- " + line + "\n";
+  return text;
+}
+
+std::string validation_json(const ValidationReport& report) {
+  nlohmann::ordered_json json;
+  json["schema"] = "servesim/validation/v1";
+  json["bars"] = report.with_bar();
+  json["met"] = report.met();
+  json["checks"] = nlohmann::ordered_json::array();
+  for (const ValidationCheck& c : report.checks) {
+    nlohmann::ordered_json check{
+        {"section", c.section}, {"subject", c.subject}, {"metric", c.metric}, {"error", c.error}};
+    if (c.measured != 0) {
+      check["measured"] = c.measured;
+      check["predicted"] = c.predicted;
+    }
+    if (c.bar) {
+      check["bar"] = *c.bar;
+      check["met"] = c.met();
+    }
+    json["checks"].push_back(check);
+  }
+  json["skipped"] = report.skipped;
+  return json.dump(1) + "\n";
+}
+
+void write_validation(const ValidationReport& report, const std::string& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw InputError(fmt::format("{}: {}", folder, failed.message()));
+  write(fs::path(folder) / "README.md", validation_markdown(report));
+  write(fs::path(folder) / "validation.json", validation_json(report));
+  for (const std::string& section : sections_of(report)) {
+    const std::string svg = scatter_svg(report.points, section);
+    if (!svg.empty()) write(fs::path(folder) / (section + ".svg"), svg);
+  }
+}
+
+}  // namespace servesim
