@@ -1,4 +1,4 @@
-/// Ctrl-C asks the program to stop cleanly; a second one ends it at once.
+/// Ctrl-C asks the program to stop cleanly; a second one, over a second later, ends it at once.
 #pragma once
 
 namespace servesim {

@@ -1,6 +1,7 @@
 #include "cli/outputs.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -14,13 +15,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether two paths lead to one file. Only /dev/null may take several outputs.
+/// Whether two paths lead to one file, be it a pipe or a file that is not there yet. Only /dev/null
+/// may take several outputs.
 bool same_file(const std::string& a, const std::string& b) {
+  struct stat left {};
+  struct stat right {};
+  if (stat(a.c_str(), &left) == 0 && stat(b.c_str(), &right) == 0) {
+    struct stat null {};
+    const bool is_null =
+        stat("/dev/null", &null) == 0 && left.st_rdev == null.st_rdev && S_ISCHR(left.st_mode);
+    return left.st_dev == right.st_dev && left.st_ino == right.st_ino && !is_null;
+  }
   std::error_code error;
-  if (fs::equivalent(a, b, error)) return !fs::equivalent(a, "/dev/null", error);
-  const fs::path left = fs::weakly_canonical(fs::absolute(a), error);
-  const fs::path right = fs::weakly_canonical(fs::absolute(b), error);
-  return !left.empty() && left == right && !fs::exists(left, error);
+  return fs::weakly_canonical(fs::absolute(a), error) ==
+         fs::weakly_canonical(fs::absolute(b), error);
 }
 
 }  // namespace

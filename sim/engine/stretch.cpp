@@ -26,8 +26,8 @@ struct BlockGrowth {
     const Sums tail = within_cycle(left);
     if (cycles == 0) return {tail.after_last, tail.sum - tail.after_last};
     const std::int64_t last = cycles * cycle + tail.after_last;
-    const std::int64_t all = cycle * period * (cycles * (cycles - 1) / 2) + cycles * within_cycle(period).sum +
-                             left * cycles * cycle + tail.sum;
+    const std::int64_t all = cycle * period * (cycles * (cycles - 1) / 2) +
+                             cycles * within_cycle(period).sum + left * cycles * cycle + tail.sum;
     return {last, all - last};
   }
 
@@ -126,8 +126,8 @@ std::int64_t Replica::take_steps(std::int64_t count) {
   stats_.steps += count;
   stats_.scheduled_seqs += decodes_ * count;
   stats_.scheduled_tokens += decodes_ * count;
-  decode_context_sum_ +=
-      static_cast<double>(context_ * count + context_growth_ * (count * (count + 1) / 2));
+  const std::int64_t growths = count * (count + 1) / 2;
+  decode_context_sum_ += static_cast<double>(context_ * count + context_growth_ * growths);
   context_ += context_growth_ * count;
   growth_phase_ = (growth_phase_ + count) % growth_period_;
   attention_seconds_ += constant_step_.attention_s * static_cast<double>(count);

@@ -180,6 +180,7 @@ class MergingReader final : public TraceReader {
     request.id.assign(tail, record.id_bytes);
     request.session.assign(tail + record.id_bytes, record.session_bytes);
     request.hash_ids.resize(record.hash_ids);
+    if (record.hash_ids == 0) return;  // memcpy takes no null pointer, whatever the size
     std::memcpy(request.hash_ids.data(), tail + record.id_bytes + record.session_bytes,
                 record.hash_ids * sizeof(std::uint64_t));
   }

@@ -57,7 +57,8 @@ void TraceCache::append_names(const Request& request, Row& row) {
 void TraceCache::read(std::size_t position, Request& request) const {
   const Row& row = rows_[position];
   request.index = row.index;
-  // Most traces name neither, and assigning nothing to nothing costs as much as the rest of the row.
+  // Most traces name neither, and assigning nothing to nothing costs as much as the rest of the
+  // row.
   if (row.id_length != 0 || !request.id.empty()) request.id.assign(id(row));
   if (row.session_length != 0 || !request.session.empty()) request.session.assign(session(row));
   request.closed_loop = row.closed_loop;

@@ -81,7 +81,7 @@ TEST_CASE("files that are no trace") {
   check_bad_trace("# only a comment\n", {});
   check_bad_trace(std::string("\x7f"
                               "ELF\0\1\2\3\xff\xfe\0\0\0garbage",
-                              24),
+                              20),
                   {});
   check_bad_trace(std::string(200'000, '\0'), {});
   check_bad_trace("hello world\nthis is no trace\n", {});

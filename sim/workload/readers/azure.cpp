@@ -95,7 +95,7 @@ bool parse_zone(std::string_view text, std::int64_t& seconds) {
       minutes > 59) {
     return false;
   }
-  seconds = (text[0] == '-' ? -60 : 60) * (hours * 60 + minutes);
+  seconds = std::int64_t{text[0] == '-' ? -60 : 60} * (hours * 60 + minutes);
   return true;
 }
 
