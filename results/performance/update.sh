@@ -14,7 +14,7 @@ profile() {  # ARGS: the functions that take over 3 % of the instructions of a r
     --json /dev/null >/dev/null 2>&1
   callgrind_annotate --threshold=100 "$out.profile" | grep -E '^ *[0-9,]+ \(' |
     sed -E 's/ \[[^]]*\]$//; s/^ *([0-9,]+) \( *[0-9.]+%\) +[^:]*:/\1 /; s/servesim:://g; s/\(anonymous namespace\):://g; s/\(.*//' |
-    awk '{ gsub(",", "", $1); n = $1; $1 = ""; if ($0 !~ /PROGRAM TOTALS/) { all += n; by[$0] += n } }
+    awk '{ gsub(",", "", $1); n = $1; $1 = ""; if ($0 ~ /[a-z]/) { all += n; by[$0] += n } }
          END { for (f in by) if (by[f] > 0.03 * all) printf "%5.1f %% %s\n", 100 * by[f] / all, f }' | sort -rn
 }
 
@@ -29,8 +29,9 @@ profile() {  # ARGS: the functions that take over 3 % of the instructions of a r
   echo
   echo "## What dominates"
   echo
-  echo "Instructions by function (callgrind), those over 3 %. Reading is the first number of any run on a real trace; in"
-  echo "the engine there is no hot spot left: planning, taking a stretch of steps, and committing share the rest."
+  echo "Instructions by function (callgrind), those over 3 %. With a linear step time no function stands out: the event loop,"
+  echo "planning and taking stretches of steps share the work, all of it per request. With the roofline, pricing steps with"
+  echo "prompt chunks and pricing each decode step come on top."
   echo
   echo "Azure conversation trace, linear step time, prefix caching off:"
   echo

@@ -96,9 +96,9 @@ void run_loop_engine_benchmarks(const std::string& shared) {
   print(
       "Against a lean engine that loops over every sequence in every step (equal decisions; no "
       "bound is set for it)",
-      {compare("Azure conversation, native load", setup, at_rate(0), 0),
-       compare("Azure conversation, 22 requests/s (near saturation)", setup, at_rate(22), 0),
-       compare("5,000 output tokens, batch 256", batch256, long_outputs, 0)});
+      {compare("Azure conversation, native load", setup, at_rate(0), 4),
+       compare("Azure conversation, 22 requests/s (near saturation)", setup, at_rate(22), 5),
+       compare("5,000 output tokens, batch 256", batch256, long_outputs, 40)});
 }
 
 }  // namespace servesim::bench
