@@ -58,7 +58,9 @@ SimTime Client::next_send() {
   return std::max(due, slot_free_);
 }
 
-bool Client::exhausted() { return !has_open() && ready_.empty() && held_back_ == 0; }
+bool Client::exhausted() {
+  return !has_open() && ready_.empty() && held_back_ == 0;
+}
 
 const Request& Client::send(std::int64_t& session) {
   const SimTime now = next_send();
@@ -79,7 +81,9 @@ const Request& Client::send(std::int64_t& session) {
   return sent_;
 }
 
-const Request* Client::peek_open() { return has_open() && !follower_is_next() ? &open_ : nullptr; }
+const Request* Client::peek_open() {
+  return has_open() && !follower_is_next() ? &open_ : nullptr;
+}
 
 void Client::drop_open() {
   has_open_ = false;
@@ -88,7 +92,8 @@ void Client::drop_open() {
 }
 
 void Client::ended(std::int64_t number, SimTime now) {
-  if (max_concurrency_ > 0 && in_flight_-- >= max_concurrency_) slot_free_ = std::max(slot_free_, now);
+  if (max_concurrency_ > 0 && in_flight_-- >= max_concurrency_)
+    slot_free_ = std::max(slot_free_, now);
   if (number < 0) return;
   Session& session = sessions_[static_cast<std::size_t>(number)];
   session.started = true;

@@ -1,4 +1,5 @@
-/// The client side of a run: requests from the trace, held back by sessions and by a concurrency limit.
+/// The client side of a run: requests from the trace, held back by sessions and by a concurrency
+/// limit.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +12,25 @@
 
 namespace servesim {
 
-/// Hands out the requests of a trace in the order in which they are sent. Open-loop requests are read as they are
-/// needed; the closed-loop ones of a session wait until the one before them has ended.
+/// Hands out the requests of a trace in the order in which they are sent. Open-loop requests are
+/// read as they are needed; the closed-loop ones of a session wait until the one before them has
+/// ended.
 class Client {
  public:
   /// `max_concurrency` 0: no limit.
   Client(TraceReader& trace, std::int64_t max_concurrency);
 
-  /// When the next request is sent, as far as is known now; SimTime::max() when that hangs on another's end, or
-  /// when there is none.
+  /// When the next request is sent, as far as is known now; SimTime::max() when that hangs on
+  /// another's end, or when there is none.
   SimTime next_send();
   /// Whether nothing is left to be sent, now or later.
   bool exhausted();
   /// Whether the end of a request can change next_send().
   bool ends_matter() const { return max_concurrency_ > 0 || held_back_ > 0; }
 
-  /// The request that is sent at next_send(), its `arrival` set to that time, and its session's number (-1: none).
-  /// REQUIRES: next_send() != SimTime::max(). The reference is good until the next call of any member.
+  /// The request that is sent at next_send(), its `arrival` set to that time, and its session's
+  /// number (-1: none). REQUIRES: next_send() != SimTime::max(). The reference is good until the
+  /// next call of any member.
   const Request& send(std::int64_t& session);
 
   /// The next open-loop request of the trace if it is read already and comes next, else null.
@@ -55,7 +58,8 @@ class Client {
   };
   struct Later {
     bool operator()(const Ready& a, const Ready& b) const {
-      return a.request.arrival != b.request.arrival ? a.request.arrival > b.request.arrival : a.sequence > b.sequence;
+      return a.request.arrival != b.request.arrival ? a.request.arrival > b.request.arrival
+                                                    : a.sequence > b.sequence;
     }
   };
 

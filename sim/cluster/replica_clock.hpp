@@ -12,7 +12,8 @@ class ReplicaClock {
  public:
   explicit ReplicaClock(std::size_t replicas) {
     for (std::size_t i = 0; i < replicas && replicas > 1; ++i) {
-      events_.push_back(queue_.push(SimTime::max(), EventClass::kStep, static_cast<std::uint32_t>(i)));
+      events_.push_back(
+          queue_.push(SimTime::max(), EventClass::kStep, static_cast<std::uint32_t>(i)));
     }
   }
 

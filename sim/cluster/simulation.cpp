@@ -27,13 +27,15 @@ constexpr SimTime kNever = SimTime(-1);
 
 class Simulation : public SequenceSink {
  public:
-  Simulation(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace, Observer& observer,
-             ScheduleLog* log, TicketNames* names, RunControl& control);
+  Simulation(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace,
+             Observer& observer, ScheduleLog* log, TicketNames* names, RunControl& control);
 
   std::vector<EngineStats> run();
 
   void on_finished(Ticket ticket, const SequenceOutcome& outcome) override;
-  void on_token_gaps(SimTime gap, std::int64_t count) override { observer_.on_token_gaps(gap, count); }
+  void on_token_gaps(SimTime gap, std::int64_t count) override {
+    observer_.on_token_gaps(gap, count);
+  }
 
  private:
   SimTime next_arrival();
@@ -68,7 +70,8 @@ class Simulation : public SequenceSink {
 };
 
 Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace,
-                       Observer& observer, ScheduleLog* log, TicketNames* names, RunControl& control)
+                       Observer& observer, ScheduleLog* log, TicketNames* names,
+                       RunControl& control)
     : config_(config),
       observer_(observer),
       names_(names),
@@ -80,9 +83,9 @@ Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, T
   const auto count = static_cast<std::size_t>(config.replicas);
   loads_.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
-    replicas_.push_back(std::make_unique<Replica>(parts.make_policy(config.scheduler, *this, log, config.seed + i),
-                                                  parts.make_cost_model(), *this, config.host.step,
-                                                  config.wait_for_arrivals));
+    replicas_.push_back(std::make_unique<Replica>(
+        parts.make_policy(config.scheduler, *this, log, config.seed + i), parts.make_cost_model(),
+        *this, config.host.step, config.wait_for_arrivals));
   }
 }
 
@@ -111,8 +114,8 @@ SimTime Simulation::next_arrival() {
   return send == SimTime::max() ? send : send + config_.host.front_before;
 }
 
-/// Lets the engines act before `arrival` (which comes first at its instant, see EventClass), or until the end of a
-/// request has changed what is sent next.
+/// Lets the engines act before `arrival` (which comes first at its instant, see EventClass), or
+/// until the end of a request has changed what is sent next.
 void Simulation::act_until(SimTime arrival) {
   while (clock_.time() < arrival && !sends_changed_) {
     now_ = clock_.time();
@@ -123,7 +126,8 @@ void Simulation::act_until(SimTime arrival) {
   }
 }
 
-/// Requests that can never be served need no place in time: nobody waits for an arrival that is none.
+/// Requests that can never be served need no place in time: nobody waits for an arrival that is
+/// none.
 void Simulation::settle_rejections() {
   while (const Request* next = client_.peek_open()) {
     const std::string_view reason = rejection(*next);
@@ -142,7 +146,8 @@ void Simulation::settle_rejections() {
 void Simulation::send_next() {
   std::int64_t session = -1;
   const Request& request = client_.send(session);
-  const std::string_view reason = request.closed_loop ? rejection(request) : std::string_view();  // settled before
+  const std::string_view reason =
+      request.closed_loop ? rejection(request) : std::string_view();  // settled before
   if (reason.empty()) {
     deliver(request, session, now_);
   } else {
@@ -192,7 +197,8 @@ Ticket Simulation::make_ticket(const Request& request, std::int64_t session, std
   live.output_tokens = request.output_tokens;
   live.replica = replica;
   live.live = true;
-  if (names_ != nullptr) names_->push_back(request.id.empty() ? std::to_string(request.index) : request.id);
+  if (names_ != nullptr)
+    names_->push_back(request.id.empty() ? std::to_string(request.index) : request.id);
   return ticket;
 }
 
@@ -268,8 +274,9 @@ void Simulation::report_unfinished() {
 
 }  // namespace
 
-std::vector<EngineStats> simulate(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace,
-                                  Observer& observer, ScheduleLog* log, TicketNames* names, RunControl& control) {
+std::vector<EngineStats> simulate(const ClusterConfig& config, const ClusterParts& parts,
+                                  TraceReader& trace, Observer& observer, ScheduleLog* log,
+                                  TicketNames* names, RunControl& control) {
   return Simulation(config, parts, trace, observer, log, names, control).run();
 }
 

@@ -20,7 +20,8 @@ namespace servesim {
 
 /// Host-side times of one engine; all zero in `linear` and --engine-config runs.
 struct HostTimes {
-  SimTime step;          ///< scheduling and input preparation of a step; hidden behind the GPU where it can be
+  SimTime
+      step;  ///< scheduling and input preparation of a step; hidden behind the GPU where it can be
   SimTime front_before;  ///< from the client's send to the scheduler's queue
   SimTime front_after;   ///< from the end of a step to the client seeing its tokens
 };
@@ -49,13 +50,16 @@ struct RunControl {
   std::atomic<std::int64_t> simulated_ns{0};
 };
 
-/// Names of the tickets in a schedule log; tickets are given in the order of the trace when a log is kept.
+/// Names of the tickets in a schedule log; tickets are given in the order of the trace when a log
+/// is kept.
 using TicketNames = std::vector<std::string>;
 
-/// Runs `trace` to its end. Every request of it is reported to `observer` exactly once. With a `log` (REQUIRES: one
-/// replica) every step is taken singly and `names` receives the requests' ids by ticket; both may be null. Returns
-/// one EngineStats per replica. Throws InputError from the trace reader, or when the requests can never finish.
-std::vector<EngineStats> simulate(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace,
-                                  Observer& observer, ScheduleLog* log, TicketNames* names, RunControl& control);
+/// Runs `trace` to its end. Every request of it is reported to `observer` exactly once. With a
+/// `log` (REQUIRES: one replica) every step is taken singly and `names` receives the requests' ids
+/// by ticket; both may be null. Returns one EngineStats per replica. Throws InputError from the
+/// trace reader, or when the requests can never finish.
+std::vector<EngineStats> simulate(const ClusterConfig& config, const ClusterParts& parts,
+                                  TraceReader& trace, Observer& observer, ScheduleLog* log,
+                                  TicketNames* names, RunControl& control);
 
 }  // namespace servesim

@@ -111,7 +111,8 @@ RunId BlockPool::oldest_run_with(NodeId node, std::int64_t block, std::int64_t& 
   return kNoRun;
 }
 
-void BlockPool::match_node(NodeId node, std::int64_t begin, std::int64_t end, PrefixMatch& match) const {
+void BlockPool::match_node(NodeId node, std::int64_t begin, std::int64_t end,
+                           PrefixMatch& match) const {
   for (std::int64_t block = begin; block < end;) {
     std::int64_t until = end;
     const RunId run = oldest_run_with(node, block, until);
@@ -174,12 +175,13 @@ void BlockPool::make_findable(BlockTable& table) {
   }
 }
 
-void BlockPool::register_in_node(BlockTable& table, NodeId node, std::int64_t begin, std::int64_t end) {
+void BlockPool::register_in_node(BlockTable& table, NodeId node, std::int64_t begin,
+                                 std::int64_t end) {
   if (!table.held.empty()) {
     HeldRun& last = table.held.back();
     Run& run = at(last.run);
-    const bool alone = run.node == node && run.refs == 1 && run.end == begin && run.older == kNoRun &&
-                       run.younger == kNoRun && last.end == begin;
+    const bool alone = run.node == node && run.refs == 1 && run.end == begin &&
+                       run.older == kNoRun && run.younger == kNoRun && last.end == begin;
     if (alone) {
       run.end = last.end = end;
       return;
@@ -239,8 +241,10 @@ void BlockPool::check_integrity() const {
     if (at(run).begin >= at(run).end) throw std::logic_error("BlockPool: an empty run is listed");
     listed += at(run).end - at(run).begin;
   }
-  if (listed != cached_free_) throw std::logic_error("BlockPool: the free list and its count differ");
-  if (blank_ < 0 || free() > usable_) throw std::logic_error("BlockPool: more free blocks than blocks");
+  if (listed != cached_free_)
+    throw std::logic_error("BlockPool: the free list and its count differ");
+  if (blank_ < 0 || free() > usable_)
+    throw std::logic_error("BlockPool: more free blocks than blocks");
 }
 
 }  // namespace servesim

@@ -6,8 +6,9 @@
 
 namespace servesim {
 
-/// Tokens per block. Dividing by it is the most frequent operation of a scheduler, and nearly every block size is a
-/// power of two, so that is a shift where it can be. All arguments are non-negative but for mod_floor().
+/// Tokens per block. Dividing by it is the most frequent operation of a scheduler, and nearly every
+/// block size is a power of two, so that is a shift where it can be. All arguments are non-negative
+/// but for mod_floor().
 class BlockSize {
  public:
   /// REQUIRES: tokens >= 1.

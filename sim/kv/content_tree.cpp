@@ -14,7 +14,8 @@ void ContentTree::append(std::vector<PathStep>& path, std::span<const std::uint6
     tokens -= length;
     const NodeId parent = path.empty() ? kNoNode : path.back().node;
     position += length;
-    // Equal neighbours are one run of tokens: [5,5] in blocks of 8 is the same text as [5] in blocks of 16.
+    // Equal neighbours are one run of tokens: [5,5] in blocks of 8 is the same text as [5] in
+    // blocks of 16.
     const bool continues =
         parent != kNoNode && nodes_[index(parent)].shared && nodes_[index(parent)].key == id;
     if (continues) {

@@ -13,22 +13,25 @@ inline constexpr NodeId kNoNode = -1;
 /// The end of a content that still grows.
 inline constexpr std::int64_t kOpenEnd = std::int64_t{1} << 60;
 
-/// A stretch of tokens of one request's content: everything from the end of the step before up to `end`.
+/// A stretch of tokens of one request's content: everything from the end of the step before up to
+/// `end`.
 struct PathStep {
   NodeId node;
   std::int64_t end;  ///< tokens from the start of the content
 };
 
-/// A trie over token contents, each interned once. Two contents share a node exactly where they agree on every token
-/// from the start, so a KV block is identified by the node that holds its last token and its index. A node stands
-/// for a run of equal token ids (one hash id of a trace), or for the tokens that belong to one request alone; it
-/// never ends by itself: children attach at the offset where a content leaves it.
+/// A trie over token contents, each interned once. Two contents share a node exactly where they
+/// agree on every token from the start, so a KV block is identified by the node that holds its last
+/// token and its index. A node stands for a run of equal token ids (one hash id of a trace), or for
+/// the tokens that belong to one request alone; it never ends by itself: children attach at the
+/// offset where a content leaves it.
 class ContentTree {
  public:
-  /// Appends to `path` the nodes of `tokens` further tokens with the ids `hash_ids[i]`, `hash_block` tokens each.
-  /// `offset` tokens of the first id are behind us already. Nodes gain no reference; see hold().
-  void append(std::vector<PathStep>& path, std::span<const std::uint64_t> hash_ids, std::int64_t hash_block,
-              std::int64_t offset, std::int64_t tokens);
+  /// Appends to `path` the nodes of `tokens` further tokens with the ids `hash_ids[i]`,
+  /// `hash_block` tokens each. `offset` tokens of the first id are behind us already. Nodes gain no
+  /// reference; see hold().
+  void append(std::vector<PathStep>& path, std::span<const std::uint64_t> hash_ids,
+              std::int64_t hash_block, std::int64_t offset, std::int64_t tokens);
   /// Appends a node that no other content can find, reaching to `end`.
   void append_private(std::vector<PathStep>& path, std::int64_t end);
 
@@ -43,7 +46,9 @@ class ContentTree {
   std::int32_t& first_run(NodeId node) { return nodes_[index(node)].first_run; }
   std::int32_t first_run(NodeId node) const { return nodes_[index(node)].first_run; }
 
-  std::int64_t live_nodes() const { return static_cast<std::int64_t>(nodes_.size() - unused_.size()); }
+  std::int64_t live_nodes() const {
+    return static_cast<std::int64_t>(nodes_.size() - unused_.size());
+  }
 
  private:
   struct Node {

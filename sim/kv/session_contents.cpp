@@ -13,10 +13,11 @@ SessionContents::Turn& SessionContents::last_turn(std::int64_t session) {
 std::int64_t SessionContents::shared_tokens(const Turn& last, const Prompt& prompt) {
   if (last.tokens == 0 || last.hash_block != prompt.hash_block) return 0;
   if (prompt.hash_block == 0) return prompt.tokens >= last.tokens ? last.tokens : 0;
-  const auto differ = std::mismatch(last.hash_ids.begin(), last.hash_ids.end(), prompt.hash_ids.begin(),
-                                    prompt.hash_ids.end());
+  const auto differ = std::mismatch(last.hash_ids.begin(), last.hash_ids.end(),
+                                    prompt.hash_ids.begin(), prompt.hash_ids.end());
   const std::int64_t common = (differ.first - last.hash_ids.begin()) * prompt.hash_block;
-  // The id of the block in which the last prompt ended covers tokens generated since, so only full ones must agree.
+  // The id of the block in which the last prompt ended covers tokens generated since, so only full
+  // ones must agree.
   const std::int64_t full = last.prompt / prompt.hash_block * prompt.hash_block;
   if (common >= full && prompt.tokens >= last.tokens) return last.tokens;
   return std::min({common, last.prompt, prompt.tokens});
@@ -35,7 +36,8 @@ void SessionContents::open(ContentTree& tree, const Prompt& prompt, std::vector<
     }
   }
   if (prompt.hash_block > 0) {
-    const std::int64_t skip = std::min<std::int64_t>(shared / prompt.hash_block, std::ssize(prompt.hash_ids));
+    const std::int64_t skip =
+        std::min<std::int64_t>(shared / prompt.hash_block, std::ssize(prompt.hash_ids));
     tree.append(path, prompt.hash_ids.subspan(static_cast<std::size_t>(skip)), prompt.hash_block,
                 shared - skip * prompt.hash_block, prompt.tokens - shared);
   }

@@ -10,8 +10,9 @@
 
 namespace servesim {
 
-/// Builds the path of each request's content. A later turn of a session repeats what its last turn ended with, the
-/// tokens generated then included, as far as its hash ids (or, without ids, its length) say that it continues it.
+/// Builds the path of each request's content. A later turn of a session repeats what its last turn
+/// ended with, the tokens generated then included, as far as its hash ids (or, without ids, its
+/// length) say that it continues it.
 class SessionContents {
  public:
   /// What identifies a prompt.
@@ -22,12 +23,14 @@ class SessionContents {
     std::int64_t session = -1;  ///< -1: none
   };
 
-  /// Sets `path` to the content of `prompt`, to which the request's own tokens can be added. It stays empty for a
-  /// content that shares nothing and that nobody can continue.
+  /// Sets `path` to the content of `prompt`, to which the request's own tokens can be added. It
+  /// stays empty for a content that shares nothing and that nobody can continue.
   void open(ContentTree& tree, const Prompt& prompt, std::vector<PathStep>& path);
 
-  /// Ends the life of a request's content of `tokens` tokens in all; its session's next turn may continue it.
-  void close(ContentTree& tree, std::int64_t session, std::int64_t tokens, std::vector<PathStep>& path);
+  /// Ends the life of a request's content of `tokens` tokens in all; its session's next turn may
+  /// continue it.
+  void close(ContentTree& tree, std::int64_t session, std::int64_t tokens,
+             std::vector<PathStep>& path);
 
  private:
   struct Turn {
@@ -41,8 +44,9 @@ class SessionContents {
   static std::int64_t shared_tokens(const Turn& last, const Prompt& prompt);
   Turn& last_turn(std::int64_t session);
 
-  std::vector<Turn> last_turns_;              ///< by session
-  std::unordered_map<NodeId, Turn> open_turns_;  ///< by the last node of the path, which is theirs alone
+  std::vector<Turn> last_turns_;  ///< by session
+  std::unordered_map<NodeId, Turn>
+      open_turns_;  ///< by the last node of the path, which is theirs alone
 };
 
 }  // namespace servesim

@@ -32,21 +32,20 @@ struct StepPlan {
   std::int64_t gap_count = 0;  ///< decodes whose previous token came with the step before
   std::int64_t tokens = 0;     ///< in all
 
-  /// This step and the `horizon - 1` after it are the same decision: every decode gets one more token, nothing else
-  /// changes. Horizons above 1 have no chunks, and their results need no commit() but the last.
+  /// This step and the `horizon - 1` after it are the same decision: every decode gets one more
+  /// token, nothing else changes. Horizons above 1 have no chunks, and their results need no
+  /// commit() but the last.
   std::int64_t horizon = 1;
   std::int64_t context_growth = 0;  ///< tokens that decode_context gains per step
-  /// Blocks that step j of the horizon (j = 0: this one) begins to fill: block_growth[(growth_phase + j) % period].
-  /// The table holds two periods.
+  /// Blocks that step j of the horizon (j = 0: this one) begins to fill: block_growth[(growth_phase
+  /// + j) % period]. The table holds two periods.
   const std::int32_t* block_growth = nullptr;
   std::int64_t growth_phase = 0;
   std::int64_t growth_period = 1;
   bool growth_was_reserved = false;  ///< these blocks were allocated before, else they are now
   KvUsage kv;                        ///< after this step's allocations
 
-  StepShape shape() const {
-    return {decode_seqs, decode_tokens, decode_context, chunks, sampled};
-  }
+  StepShape shape() const { return {decode_seqs, decode_tokens, decode_context, chunks, sampled}; }
 };
 
 /// Decides what one engine computes. Deterministic; knows nothing of time but what it is told.
@@ -57,16 +56,18 @@ class BatchPolicy {
   /// Enqueues a request.
   virtual void add(const NewSequence& sequence) = 0;
 
-  /// Decides the next step (vLLM's schedule()); its blocks are allocated and its tokens count as computed from now
-  /// on. The plan stays valid until the next call. ENSURES: tokens <= the token budget.
+  /// Decides the next step (vLLM's schedule()); its blocks are allocated and its tokens count as
+  /// computed from now on. The plan stays valid until the next call. ENSURES: tokens <= the token
+  /// budget.
   virtual const StepPlan& plan(SimTime now) = 0;
 
-  /// Takes `steps` more steps of the last plan's horizon, and the results of as many, as done; they begin to fill
-  /// `blocks` blocks (see block_growth), and the last of these results came at `last_done`.
-  /// REQUIRES: steps < horizon.
+  /// Takes `steps` more steps of the last plan's horizon, and the results of as many, as done; they
+  /// begin to fill `blocks` blocks (see block_growth), and the last of these results came at
+  /// `last_done`. REQUIRES: steps < horizon.
   virtual void extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) = 0;
 
-  /// Takes in the results of the oldest step not yet committed, finished at `done` (vLLM's update_from_output()).
+  /// Takes in the results of the oldest step not yet committed, finished at `done` (vLLM's
+  /// update_from_output()).
   virtual void commit(SimTime done) = 0;
 
   /// Something to schedule, or a finish that the next schedule() call must hear of.
@@ -93,10 +94,11 @@ struct SchedulerCounters {
 };
 
 /// Makes a policy that reports to `sink` and, when not null, writes every step to `log`.
-using PolicyFactory = std::function<std::unique_ptr<BatchPolicy>(const SchedulerConfig& config, SequenceSink& sink,
-                                                                 ScheduleLog* log, std::uint64_t seed)>;
+using PolicyFactory = std::function<std::unique_ptr<BatchPolicy>(
+    const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log, std::uint64_t seed)>;
 
 /// Why a request of these lengths can never be served, or empty when it can.
-std::string_view rejection_reason(const SchedulerConfig& config, std::int64_t prompt, std::int64_t max_tokens);
+std::string_view rejection_reason(const SchedulerConfig& config, std::int64_t prompt,
+                                  std::int64_t max_tokens);
 
 }  // namespace servesim

@@ -9,12 +9,13 @@
 
 namespace servesim {
 
-/// A timing wheel over step numbers (Varghese and Lauck, 1987): putting in and taking out cost O(1), and the next
-/// completion is found through a bitmap of the slots in use. Steps further ahead than one turn share a slot with
-/// nearer ones and are told apart by the member's own last_step.
+/// A timing wheel over step numbers (Varghese and Lauck, 1987): putting in and taking out cost
+/// O(1), and the next completion is found through a bitmap of the slots in use. Steps further ahead
+/// than one turn share a slot with nearer ones and are told apart by the member's own last_step.
 class CompletionWheel {
  public:
-  explicit CompletionWheel(SequenceStore& store) : store_(store), slots_(kSlots, kNoSeq), used_(kSlots / 64, 0) {}
+  explicit CompletionWheel(SequenceStore& store)
+      : store_(store), slots_(kSlots, kNoSeq), used_(kSlots / 64, 0) {}
 
   void put(SeqId id) {
     const std::size_t slot = slot_of(store_[id].last_step);
@@ -56,7 +57,9 @@ class CompletionWheel {
 
  private:
   static constexpr std::int64_t kSlots = 4096;
-  static std::size_t slot_of(std::int64_t step) { return static_cast<std::size_t>(step & (kSlots - 1)); }
+  static std::size_t slot_of(std::int64_t step) {
+    return static_cast<std::size_t>(step & (kSlots - 1));
+  }
 
   void link(SeqId& head, SeqId id) {
     store_[id].wheel_before = kNoSeq;

@@ -8,9 +8,9 @@
 
 namespace servesim {
 
-/// Between two changes of its membership every step is the last one with one more token per sequence, so the group
-/// keeps each member by its `base` = computed - step: sums over the members then follow from the step number, and
-/// blocks fall due by the members' phase.
+/// Between two changes of its membership every step is the last one with one more token per
+/// sequence, so the group keeps each member by its `base` = computed - step: sums over the members
+/// then follow from the step number, and blocks fall due by the members' phase.
 class DecodeGroup {
  public:
   explicit DecodeGroup(BlockSize block_size)

@@ -10,7 +10,8 @@
 
 namespace servesim {
 
-/// One step: what was decided at `time`, and what had come of it at `done`. Requests are named by ticket.
+/// One step: what was decided at `time`, and what had come of it at `done`. Requests are named by
+/// ticket.
 struct LoggedStep {
   using Counts = std::vector<std::pair<Ticket, std::int64_t>>;
   std::int64_t step = 0;  ///< from 1

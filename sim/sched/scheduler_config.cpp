@@ -34,11 +34,14 @@ void validate(const SchedulerConfig& config) {
           fmt::format("long_prefill_token_threshold is {}; accepted: 0 (off) or more",
                       config.long_prefill_token_threshold));
   require(config.max_num_batched_tokens >= config.max_num_seqs,
-          fmt::format("max_num_batched_tokens ({}) is below max_num_seqs ({}); raise the one or lower the other",
+          fmt::format("max_num_batched_tokens ({}) is below max_num_seqs ({}); raise the one or "
+                      "lower the other",
                       config.max_num_batched_tokens, config.max_num_seqs));
-  require(config.enable_chunked_prefill || config.max_num_batched_tokens >= config.max_model_len,
-          fmt::format("without chunked prefill max_num_batched_tokens ({}) must be at least max_model_len ({})",
-                      config.max_num_batched_tokens, config.max_model_len));
+  require(
+      config.enable_chunked_prefill || config.max_num_batched_tokens >= config.max_model_len,
+      fmt::format(
+          "without chunked prefill max_num_batched_tokens ({}) must be at least max_model_len ({})",
+          config.max_num_batched_tokens, config.max_model_len));
   const SpeculativeConfig& spec = config.speculative;
   require(spec.method == SpeculativeMethod::kNone || spec.num_speculative_tokens >= 1,
           "speculative decoding needs num_speculative_tokens of 1 or more");
@@ -46,7 +49,8 @@ void validate(const SchedulerConfig& config) {
           fmt::format("speculative acceptance rate is {}; accepted: 0 to 1", spec.acceptance_rate));
 }
 
-std::string_view rejection_reason(const SchedulerConfig& config, std::int64_t prompt, std::int64_t max_tokens) {
+std::string_view rejection_reason(const SchedulerConfig& config, std::int64_t prompt,
+                                  std::int64_t max_tokens) {
   if (prompt <= 0) return "zero input tokens";
   if (max_tokens <= 0) return "zero output tokens";
   const std::int64_t limit = config.max_model_len;

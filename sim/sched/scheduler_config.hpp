@@ -35,8 +35,8 @@ struct SchedulerConfig {
   bool async_scheduling = true;
   bool scheduler_reserve_full_isl = true;
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;
-  /// Whether a request whose prompt and outputs exceed max_model_len is served until it reaches it (what the engine
-  /// core does) instead of being rejected (what the API server does).
+  /// Whether a request whose prompt and outputs exceed max_model_len is served until it reaches it
+  /// (what the engine core does) instead of being rejected (what the API server does).
   bool truncate_at_max_model_len = false;
   SpeculativeConfig speculative;
 

@@ -26,7 +26,8 @@ struct NewSequence {
   SimTime arrival;
   std::int64_t hash_block = 0;  ///< tokens per hash id; 0: no ids
   std::span<const std::uint64_t> hash_ids;
-  std::int64_t session = -1;  ///< requests of one session may reuse what earlier ones generated; -1: none
+  std::int64_t session =
+      -1;  ///< requests of one session may reuse what earlier ones generated; -1: none
 };
 
 /// What became of a sequence.

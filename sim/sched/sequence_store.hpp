@@ -50,7 +50,8 @@ struct Sequence {
   std::int64_t prefix_hit_tokens = 0;
   SimTime scheduled, first_token, last_token;
 
-  SeqId wheel_before = kNoSeq, wheel_after = kNoSeq;         ///< neighbours among the completions of a step
+  SeqId wheel_before = kNoSeq,
+        wheel_after = kNoSeq;             ///< neighbours among the completions of a step
   SeqId before = kNoSeq, after = kNoSeq;  ///< neighbours in the list it is on
 
   std::int64_t num_tokens() const { return prompt + outputs; }

@@ -32,8 +32,9 @@ WaitingQueue& VllmScheduler::next_queue() {
   return PriorityOrder(store_, ids_)(skipped_.front(), waiting_.front()) ? skipped_ : waiting_;
 }
 
-/// Whether a sequence with one token to compute gets dummy drafts, to have the shape of the decodes it joins: running
-/// sequences are scheduled, and none of them was a prefill chunk in the step before.
+/// Whether a sequence with one token to compute gets dummy drafts, to have the shape of the decodes
+/// it joins: running sequences are scheduled, and none of them was a prefill chunk in the step
+/// before.
 bool VllmScheduler::pads_to_uniform_decode(const Record& record) const {
   if (!speculates() || record.entries.empty()) return false;
   return std::none_of(record.entries.begin(), record.entries.end(),
@@ -73,7 +74,8 @@ bool VllmScheduler::admit(Decision& decision, WaitingQueue& queue, SeqId id, boo
   const std::int64_t blocks = blocks_to_admit(s, hit, tokens);
   if (blocks < 0) return false;
   queue.remove(id);
-  if (BlockTable* table = table_of(id); table != nullptr && match_.blocks > 0) pool_.touch(*table, match_);
+  if (BlockTable* table = table_of(id); table != nullptr && match_.blocks > 0)
+    pool_.touch(*table, match_);
   s.blocks = match_.blocks;
   s.computed = hit;
   take_blocks(id, blocks, std::min(hit + tokens, s.num_tokens()));
@@ -82,13 +84,15 @@ bool VllmScheduler::admit(Decision& decision, WaitingQueue& queue, SeqId id, boo
   return true;
 }
 
-/// New blocks that admitting `s` takes now, or -1 when they, or with the reservation on all that its known tokens
-/// need, do not fit.
-std::int64_t VllmScheduler::blocks_to_admit(const Sequence& s, std::int64_t hit, std::int64_t tokens) const {
+/// New blocks that admitting `s` takes now, or -1 when they, or with the reservation on all that
+/// its known tokens need, do not fit.
+std::int64_t VllmScheduler::blocks_to_admit(const Sequence& s, std::int64_t hit,
+                                            std::int64_t tokens) const {
   const std::int64_t watermark = running_.empty() ? 0 : watermark_blocks_;
   const std::int64_t room = pool_.free() - match_.evictable - watermark;
   const auto missing = [&](std::int64_t upto) {
-    return std::max<std::int64_t>(blocks_for(std::min(upto, config_.max_model_len)) - match_.blocks, 0);
+    return std::max<std::int64_t>(blocks_for(std::min(upto, config_.max_model_len)) - match_.blocks,
+                                  0);
   };
   if (config_.scheduler_reserve_full_isl && missing(s.num_tokens()) > room) return -1;
   const std::int64_t blocks = missing(hit + tokens + config_.lookahead());

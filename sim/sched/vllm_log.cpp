@@ -18,7 +18,8 @@ void VllmScheduler::log_decision(Decision& decision) {
       logged.tokens_out.emplace_back(s.ticket, 1);
       continue;
     }
-    const auto entry = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.seq == id; });
+    const auto entry =
+        std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.seq == id; });
     if (entry == entries.end()) continue;
     logged.scheduled.emplace_back(s.ticket, entry->tokens);
     if (entry->drafts > 0) logged.drafts.emplace_back(s.ticket, entry->drafts);

@@ -74,11 +74,12 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   return plan_;
 }
 
-/// The most frequent decision, taken without looking further: nobody waits, everybody who runs is a member, all have
-/// room. False, with nothing changed, when it is not that.
+/// The most frequent decision, taken without looking further: nobody waits, everybody who runs is a
+/// member, all have room. False, with nothing changed, when it is not that.
 bool VllmScheduler::plan_plain_decodes(Record& record) {
   const std::int64_t count = group_.count();
-  if (count == 0 || !specials_.empty() || !waiting_.empty() || !skipped_.empty() || log_ != nullptr) return false;
+  if (count == 0 || !specials_.empty() || !waiting_.empty() || !skipped_.empty() || log_ != nullptr)
+    return false;
   if (count > config_.max_num_batched_tokens) return false;
   if (config_.async_scheduling && completions_.due(step_ - 1) != kNoSeq) return false;
   const std::int64_t growth = group_.growth(step_);
@@ -94,8 +95,8 @@ bool VllmScheduler::plan_plain_decodes(Record& record) {
 }
 
 void VllmScheduler::set_group_plan(std::int64_t count) {
-  plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.gap_count = plan_.context_growth = plan_.tokens =
-      count;
+  plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.gap_count = plan_.context_growth =
+      plan_.tokens = count;
   plan_.decode_context = group_.context(step_);
   plan_.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
 }
@@ -201,13 +202,15 @@ void VllmScheduler::fill_plan(const Record& record) {
 
 /// For how many steps from this one on the decision stands.
 std::int64_t VllmScheduler::horizon(const Record& record) {
-  if (!record.trivial() || !specials_.empty() || group_.count() == 0 || stale_sequences_ > 0 || log_ != nullptr) {
+  if (!record.trivial() || !specials_.empty() || group_.count() == 0 || stale_sequences_ > 0 ||
+      log_ != nullptr) {
     return 1;
   }
   const bool results_matter = committed_ < step_ - 1 && !record_of(step_ - 1).trivial();
   if (results_matter) return 1;
   const std::int64_t until_finish = completions_.next(step_) - step_ + 1;
-  // Each member takes at most one block per block_size steps begun: mostly there is no need to count.
+  // Each member takes at most one block per block_size steps begun: mostly there is no need to
+  // count.
   const std::int64_t most_blocks = group_.count() * (block_size_.full(until_finish) + 1);
   if (most_blocks <= pool_.free()) return until_finish;
   return std::min(until_finish, 1 + group_.steps_within(pool_.free(), step_));

@@ -14,7 +14,8 @@ namespace servesim {
 /// The order of the PRIORITY queues: smaller (priority, arrival) first, then the id as a string.
 class PriorityOrder {
  public:
-  PriorityOrder(const SequenceStore& store, const std::vector<std::string>& ids) : store_(&store), ids_(&ids) {}
+  PriorityOrder(const SequenceStore& store, const std::vector<std::string>& ids)
+      : store_(&store), ids_(&ids) {}
   bool operator()(SeqId a, SeqId b) const {
     const Sequence& x = (*store_)[a];
     const Sequence& y = (*store_)[b];
@@ -29,11 +30,14 @@ class PriorityOrder {
   const std::vector<std::string>* ids_;
 };
 
-/// A deque under FCFS; under PRIORITY a sorted set, for which putting in front is a normal insertion.
+/// A deque under FCFS; under PRIORITY a sorted set, for which putting in front is a normal
+/// insertion.
 class WaitingQueue {
  public:
   WaitingQueue(SchedulingPolicy policy, SequenceStore& store, const std::vector<std::string>& ids)
-      : by_priority_(policy == SchedulingPolicy::kPriority), store_(store), sorted_(PriorityOrder(store, ids)) {}
+      : by_priority_(policy == SchedulingPolicy::kPriority),
+        store_(store),
+        sorted_(PriorityOrder(store, ids)) {}
 
   bool empty() const { return by_priority_ ? sorted_.empty() : fifo_.empty(); }
   std::int64_t size() const {

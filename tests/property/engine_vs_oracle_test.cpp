@@ -1,4 +1,5 @@
-/// The production engine against the slow, obvious one: every decision, and every time to the nanosecond.
+/// The production engine against the slow, obvious one: every decision, and every time to the
+/// nanosecond.
 #include <algorithm>
 #include <cstdlib>
 
@@ -39,9 +40,11 @@ TEST_CASE("every decision equals the oracle's", "[property]") {
   }
 }
 
-TEST_CASE("stretches change nothing: every time equals the oracle's to the nanosecond", "[property]") {
+TEST_CASE("stretches change nothing: every time equals the oracle's to the nanosecond",
+          "[property]") {
   for (std::uint64_t seed = 0; seed < cases(); ++seed) {
-    oracle::RandomCase random = seed % 5 == 4 ? oracle::random_static_case(seed) : oracle::random_case(seed);
+    oracle::RandomCase random =
+        seed % 5 == 4 ? oracle::random_static_case(seed) : oracle::random_case(seed);
     random.config.host_ns = seed % 4 == 1 ? 300'000 : seed % 4 == 2 ? 2'500'000 : 0;
     for (const testing::AffinePrice& price : prices(random.config, seed)) {
       const testing::Outcome expected = testing::run_oracle(random.config, random.requests, price);

@@ -102,19 +102,21 @@ SchedulerConfig scheduler_config(const oracle::Config& from) {
   config.enable_chunked_prefill = from.enable_chunked_prefill;
   config.async_scheduling = from.async_scheduling;
   config.scheduler_reserve_full_isl = from.scheduler_reserve_full_isl;
-  config.scheduling_policy =
-      from.policy == oracle::QueuePolicy::kPriority ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs;
+  config.scheduling_policy = from.policy == oracle::QueuePolicy::kPriority
+                                 ? SchedulingPolicy::kPriority
+                                 : SchedulingPolicy::kFcfs;
   config.truncate_at_max_model_len = true;
-  config.speculative.method = from.spec_method == oracle::SpecMethod::kNgram   ? SpeculativeMethod::kNgram
-                              : from.spec_method == oracle::SpecMethod::kEagle ? SpeculativeMethod::kEagle
-                                                                               : SpeculativeMethod::kNone;
+  config.speculative.method =
+      from.spec_method == oracle::SpecMethod::kNgram   ? SpeculativeMethod::kNgram
+      : from.spec_method == oracle::SpecMethod::kEagle ? SpeculativeMethod::kEagle
+                                                       : SpeculativeMethod::kNone;
   config.speculative.num_speculative_tokens = from.num_speculative_tokens;
   config.speculative.deterministic_acceptance = true;
   return config;
 }
 
-Outcome run(const oracle::Config& config, const std::vector<oracle::Request>& requests, const AffinePrice& price,
-            ScheduleLog* log, TicketNames* names) {
+Outcome run(const oracle::Config& config, const std::vector<oracle::Request>& requests,
+            const AffinePrice& price, ScheduleLog* log, TicketNames* names) {
   VectorTrace trace(requests);
   Recorder recorder(requests.size());
   RunControl control;
@@ -128,7 +130,8 @@ Outcome run(const oracle::Config& config, const std::vector<oracle::Request>& re
                                                                    : make_continuous;
   parts.make_cost_model = [&] { return price.for_engine(); };
   parts.make_router = make_round_robin;
-  const std::vector<EngineStats> stats = simulate(cluster, parts, trace, recorder, log, names, control);
+  const std::vector<EngineStats> stats =
+      simulate(cluster, parts, trace, recorder, log, names, control);
   recorder.outcome.recomputed_tokens = stats[0].recomputed_tokens;
   recorder.outcome.steps = stats[0].steps;
   recorder.outcome.kv_used = stats[0].kv.used;
@@ -171,7 +174,9 @@ oracle::Price AffinePrice::for_oracle() const {
   };
 }
 
-std::unique_ptr<StepCostModel> AffinePrice::for_engine() const { return std::make_unique<AffineModel>(*this); }
+std::unique_ptr<StepCostModel> AffinePrice::for_engine() const {
+  return std::make_unique<AffineModel>(*this);
+}
 
 Outcome run_engine(const oracle::Config& config, const std::vector<oracle::Request>& requests,
                    const AffinePrice& price) {
@@ -179,8 +184,8 @@ Outcome run_engine(const oracle::Config& config, const std::vector<oracle::Reque
 }
 
 std::vector<oracle::LoggedStep> log_engine(const oracle::Config& config,
-                                           const std::vector<oracle::Request>& requests, const AffinePrice& price,
-                                           Outcome* outcome) {
+                                           const std::vector<oracle::Request>& requests,
+                                           const AffinePrice& price, Outcome* outcome) {
   LogCollector log;
   TicketNames ids;
   const Outcome result = run(config, requests, price, &log, &ids);
@@ -191,7 +196,8 @@ std::vector<oracle::LoggedStep> log_engine(const oracle::Config& config,
     oracle::LoggedStep out;
     out.step = step.step;
     out.t_ns = step.time.ns();
-    for (const auto& [ticket, tokens] : step.scheduled) out.scheduled.emplace_back(names.of(ticket), tokens);
+    for (const auto& [ticket, tokens] : step.scheduled)
+      out.scheduled.emplace_back(names.of(ticket), tokens);
     out.admitted = names.of(step.admitted);
     out.resumed = names.of(step.resumed);
     out.preempted = names.of(step.preempted);
@@ -225,11 +231,13 @@ Outcome run_oracle(const oracle::Config& config, const std::vector<oracle::Reque
               o.first_prefix_hit_tokens,
               o.preemptions};
     }
-    for (std::size_t i = 1; i < o.token_ns.size(); ++i) ++outcome.gaps[o.token_ns[i] - o.token_ns[i - 1]];
+    for (std::size_t i = 1; i < o.token_ns.size(); ++i)
+      ++outcome.gaps[o.token_ns[i] - o.token_ns[i - 1]];
     outcome.recomputed_tokens += o.recomputed_tokens;
     outcome.fates.push_back(fate);
   }
-  for (const oracle::LoggedStep& step : result.steps) outcome.steps += step.scheduled.empty() ? 0 : 1;
+  for (const oracle::LoggedStep& step : result.steps)
+    outcome.steps += step.scheduled.empty() ? 0 : 1;
   return outcome;
 }
 
@@ -239,9 +247,10 @@ std::string difference(const Outcome& expected, const Outcome& actual) {
     const Fate& a = actual.fates[i];
     if (e == a) continue;
     const auto text = [](const Fate& f) {
-      return fmt::format("completed {} scheduled {} first {} last {} outputs {} hits {} preemptions {}", f.completed,
-                         f.scheduled_ns, f.first_token_ns, f.last_token_ns, f.outputs, f.prefix_hit_tokens,
-                         f.preemptions);
+      return fmt::format(
+          "completed {} scheduled {} first {} last {} outputs {} hits {} preemptions {}",
+          f.completed, f.scheduled_ns, f.first_token_ns, f.last_token_ns, f.outputs,
+          f.prefix_hit_tokens, f.preemptions);
     };
     return fmt::format("request {}:\n  expected {}\n  actual   {}", i, text(e), text(a));
   }

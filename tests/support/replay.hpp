@@ -1,4 +1,5 @@
-/// Runs the production engine on the oracle's configurations and traces, so that the two can be compared.
+/// Runs the production engine on the oracle's configurations and traces, so that the two can be
+/// compared.
 #pragma once
 
 #include <map>
@@ -22,8 +23,8 @@ struct Fate {
 
 /// Everything two engines must agree on.
 struct Outcome {
-  std::vector<Fate> fates;                     ///< by index of the request
-  std::map<std::int64_t, std::int64_t> gaps;   ///< gap between tokens in ns -> how many
+  std::vector<Fate> fates;                    ///< by index of the request
+  std::map<std::int64_t, std::int64_t> gaps;  ///< gap between tokens in ns -> how many
   std::int64_t recomputed_tokens = 0;
   std::int64_t steps = 0;
   double kv_used = 0, kv_internal = 0, kv_reserved = 0;  ///< token-seconds; production engine only
@@ -37,12 +38,13 @@ struct AffinePrice {
 };
 
 /// One replica of the production engine, in stretches.
-Outcome run_engine(const oracle::Config& config, const std::vector<oracle::Request>& requests, const AffinePrice& price);
+Outcome run_engine(const oracle::Config& config, const std::vector<oracle::Request>& requests,
+                   const AffinePrice& price);
 
 /// The same step by step, with its log; `outcome` may be null.
 std::vector<oracle::LoggedStep> log_engine(const oracle::Config& config,
-                                           const std::vector<oracle::Request>& requests, const AffinePrice& price,
-                                           Outcome* outcome = nullptr);
+                                           const std::vector<oracle::Request>& requests,
+                                           const AffinePrice& price, Outcome* outcome = nullptr);
 
 /// What the oracle says.
 Outcome run_oracle(const oracle::Config& config, const std::vector<oracle::Request>& requests,

@@ -18,6 +18,8 @@ class LeastLoaded : public Router {
 
 }  // namespace
 
-std::unique_ptr<Router> make_least_loaded(std::uint64_t) { return std::make_unique<LeastLoaded>(); }
+std::unique_ptr<Router> make_least_loaded(std::uint64_t) {
+  return std::make_unique<LeastLoaded>();
+}
 
 }  // namespace servesim

@@ -16,6 +16,8 @@ class RoundRobin : public Router {
 
 }  // namespace
 
-std::unique_ptr<Router> make_round_robin(std::uint64_t) { return std::make_unique<RoundRobin>(); }
+std::unique_ptr<Router> make_round_robin(std::uint64_t) {
+  return std::make_unique<RoundRobin>();
+}
 
 }  // namespace servesim

@@ -5,9 +5,10 @@
 
 namespace servesim {
 
-std::unique_ptr<BatchPolicy> make_chunked(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log,
-                                          std::uint64_t seed) {
-  if (!config.enable_chunked_prefill) throw InputError("policy 'chunked' needs chunked prefill; use 'continuous'");
+std::unique_ptr<BatchPolicy> make_chunked(const SchedulerConfig& config, SequenceSink& sink,
+                                          ScheduleLog* log, std::uint64_t seed) {
+  if (!config.enable_chunked_prefill)
+    throw InputError("policy 'chunked' needs chunked prefill; use 'continuous'");
   return std::make_unique<VllmScheduler>(config, sink, log, seed);
 }
 

@@ -5,9 +5,10 @@
 
 namespace servesim {
 
-std::unique_ptr<BatchPolicy> make_continuous(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log,
-                                             std::uint64_t seed) {
-  if (config.enable_chunked_prefill) throw InputError("policy 'continuous' prefills whole prompts; use 'chunked'");
+std::unique_ptr<BatchPolicy> make_continuous(const SchedulerConfig& config, SequenceSink& sink,
+                                             ScheduleLog* log, std::uint64_t seed) {
+  if (config.enable_chunked_prefill)
+    throw InputError("policy 'continuous' prefills whole prompts; use 'chunked'");
   return std::make_unique<VllmScheduler>(config, sink, log, seed);
 }
 

@@ -7,11 +7,11 @@
 
 namespace servesim {
 
-std::unique_ptr<BatchPolicy> make_static(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log,
-                                         std::uint64_t seed);
-std::unique_ptr<BatchPolicy> make_continuous(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log,
-                                             std::uint64_t seed);
-std::unique_ptr<BatchPolicy> make_chunked(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log,
-                                          std::uint64_t seed);
+std::unique_ptr<BatchPolicy> make_static(const SchedulerConfig& config, SequenceSink& sink,
+                                         ScheduleLog* log, std::uint64_t seed);
+std::unique_ptr<BatchPolicy> make_continuous(const SchedulerConfig& config, SequenceSink& sink,
+                                             ScheduleLog* log, std::uint64_t seed);
+std::unique_ptr<BatchPolicy> make_chunked(const SchedulerConfig& config, SequenceSink& sink,
+                                          ScheduleLog* log, std::uint64_t seed);
 
 }  // namespace servesim
