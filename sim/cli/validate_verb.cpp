@@ -17,6 +17,7 @@ namespace {
 FlagSet declare_validate_flags() {
   FlagSet flags("validate",
                 "Checks predictions against published measurements; nothing is fitted to them.");
+  flags.group("What and where");
   flags.add({"data", "DIR",
              "Folder with public_*.csv tables and serving/RUN/ folders [shared/measured beside the "
              "project]",
