@@ -44,7 +44,8 @@ StepCost LinearCostModel::price(const StepShape& shape, Heat) {
   return cost_of(shape.tokens());
 }
 
-DecodeStep LinearCostModel::decode_step(std::int64_t seqs, std::int64_t, Heat& heat) {
+DecodeStep LinearCostModel::decode_step(std::int64_t seqs, std::int64_t, const SharedContext&,
+                                        Heat& heat) {
   const auto index = static_cast<std::size_t>(seqs);
   if (index >= decode_.size()) decode_.resize(std::max(index + 1, 2 * decode_.size()));
   if (!decode_[index]) decode_[index] = std::make_unique<StepCost>(cost_of(seqs));

@@ -18,7 +18,8 @@ class LinearCostModel final : public StepCostModel {
   LinearCostModel(double base_us, double per_token_us);
 
   StepCost price(const StepShape& shape, Heat heat) override;
-  DecodeStep decode_step(std::int64_t seqs, std::int64_t context, Heat& heat) override;
+  DecodeStep decode_step(std::int64_t seqs, std::int64_t context, const SharedContext& shared,
+                         Heat& heat) override;
   bool decode_step_is_constant() const override { return true; }
   Heat next_heat(Heat heat, double compute_bound_s, SimTime elapsed) const override;
 

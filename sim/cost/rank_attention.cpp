@@ -44,6 +44,7 @@ void RankCosts::set_decode_coefficients() {
   }
   ramp_s_ = decode_.ramp_us * 1e-6;
   ramp_tokens_ = decode_.ramp_bytes / kv_bytes;
+  l2_tokens_ = decode_.l2_bytes / kv_bytes;
   length_s_ = decode_.length_us * 1e-6;
   saving_s_ = decode_.short_saving_us * 1e-6;
   if (!model_.mla && is_mha(rank_.q_heads, rank_.kv_heads)) {
@@ -72,6 +73,20 @@ DecodeAttention RankCosts::decode_attention(std::int64_t seqs) const {
   a.full_limit_tokens = n * top_k;
   a.window_limit_tokens = n * std::min(d(model_.sliding_window), top_k);
   return a;
+}
+
+/// Tokens that need not come from HBM, since another sequence of the step read them shortly before.
+/// A layer streams the KV of all sequences once, in the order of the batch, where those that share
+/// a token stand at random: between two reads of it lie tokens/sharers others on average,
+/// exponentially distributed, and it is still in L2 when they are fewer than L2 holds. What L2
+/// delivers at most, hits included, is `l2_speedup` times the HBM rate; both from the kernel
+/// tables.
+double RankCosts::reads_from_l2(double tokens, const SharedContext& shared) const {
+  const double reads = d(shared.reads);
+  const double sharers = 1 + reads / d(shared.tokens);
+  const double hits = -std::expm1(-l2_tokens_ * sharers / tokens);
+  const double most = 1 - 1 / (decode_.l2_speedup * decode_.bandwidth_efficiency);
+  return std::min(reads * hits, tokens * std::max(most, 0.0));
 }
 
 KernelCost RankCosts::prefill_layer(std::span<const PrefillChunk> chunks, double heat,

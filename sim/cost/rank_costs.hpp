@@ -61,8 +61,11 @@ class RankCosts {
 
   /// Coefficients for `seqs` decoding sequences.
   DecodeAttention decode_attention(std::int64_t seqs) const;
-  /// Seconds of decode attention over `tokens` cached tokens (new ones included), all layers.
-  double decode_attention_seconds(const DecodeAttention& a, double tokens) const {
+  /// Seconds of decode attention over `tokens` cached tokens (new ones included), all layers;
+  /// `shared` says which of them are the same token read again, from L2 as far as it reaches.
+  double decode_attention_seconds(const DecodeAttention& a, double tokens,
+                                  const SharedContext& shared) const {
+    if (shared.reads > 0) tokens -= reads_from_l2(tokens, shared);
     double seconds = full_layers_ * decode_layer(a, std::min(tokens, a.full_limit_tokens));
     if (windowed_layers_ > 0) {
       seconds += windowed_layers_ * decode_layer(a, std::min(tokens, a.window_limit_tokens));
@@ -91,6 +94,7 @@ class RankCosts {
     return seconds + decode_max_(a.occupancy_s, per_token_s_ * tokens +
                                                     ramp_s_ * tokens / (tokens + ramp_tokens_));
   }
+  double reads_from_l2(double tokens, const SharedContext& shared) const;
   KernelCost attention_linears(double m, double heat) const;
   KernelCost mla_linears(double m, double heat) const;
   KernelCost gated_mlp(double m, double intermediate, double heat) const;
@@ -116,6 +120,7 @@ class RankCosts {
   double full_layers_ = 0;  ///< with the passes of a draft layer
   double windowed_layers_ = 0;
   double per_token_s_ = 0;
+  double l2_tokens_ = 0;  ///< of one layer's KV that stay in L2
   double length_s_ = 0;
   double saving_s_ = 0;
   double ramp_s_ = 0;

@@ -119,23 +119,25 @@ const RooflineCostModel::DecodeEntry& RooflineCostModel::decode_entry(std::int64
   return *last_entry_;
 }
 
-DecodeStep RooflineCostModel::decode_step(std::int64_t seqs, std::int64_t context, Heat& heat) {
+DecodeStep RooflineCostModel::decode_step(std::int64_t seqs, std::int64_t context,
+                                          const SharedContext& shared, Heat& heat) {
   const DecodeEntry& entry = decode_entry(seqs, level_of(heat));
   const double attention_s = costs_.decode_attention_seconds(
-      entry.attention, static_cast<double>(context) + entry.new_tokens);
+      entry.attention, static_cast<double>(context) + entry.new_tokens, shared);
   const SimTime total = nearest_ns(entry.rest_s + attention_s);
   heat = next_heat(heat, entry.rest.compute_bound_s, total);
   return DecodeStep{total, attention_s, &entry.rest};
 }
 
-StepCost RooflineCostModel::decode_only(std::int64_t seqs, std::int64_t context, int level) {
-  const DecodeEntry& entry = decode_entry(seqs, level);
-  const double attention_s = costs_.decode_attention_seconds(
-      entry.attention, static_cast<double>(context) + entry.new_tokens);
+StepCost RooflineCostModel::decode_only(const StepShape& shape, int level) {
+  const DecodeEntry& entry = decode_entry(shape.decode_seqs, level);
+  const auto context = static_cast<double>(shape.decode_context);
+  const double attention_s =
+      costs_.decode_attention_seconds(entry.attention, context + entry.new_tokens, shape.shared);
   StepCost cost = entry.rest;
   cost.seconds[index(Component::kAttentionDecode)] = attention_s;
   cost.total = nearest_ns(entry.rest_s + attention_s);
-  add_decode_work(cost, static_cast<double>(context));
+  add_decode_work(cost, context);
   return cost;
 }
 
@@ -145,7 +147,7 @@ StepCost RooflineCostModel::price(const StepShape& shape, Heat heat) {
   const int start_level = level_of(heat);
   if (shape.chunks.empty() && shape.decode_tokens == shape.decode_seqs &&
       shape.sampled == shape.decode_seqs) {
-    return decode_only(shape.decode_seqs, shape.decode_context, start_level);
+    return decode_only(shape, start_level);
   }
   StepCost start;
   add(start, body(tokens, start_level), ranks_);
@@ -158,8 +160,8 @@ StepCost RooflineCostModel::price(const StepShape& shape, Heat heat) {
   }
   if (shape.decode_seqs > 0) {
     const auto cached = static_cast<double>(shape.decode_context + shape.decode_tokens);
-    cost.seconds[index(Component::kAttentionDecode)] =
-        costs_.decode_attention_seconds(costs_.decode_attention(shape.decode_seqs), cached);
+    cost.seconds[index(Component::kAttentionDecode)] = costs_.decode_attention_seconds(
+        costs_.decode_attention(shape.decode_seqs), cached, shape.shared);
     add_decode_work(cost, cached);
   }
   PartCosts prefill;
@@ -179,8 +181,8 @@ PartCosts RooflineCostModel::parts(const StepShape& shape, Heat heat) const {
   parts.add(costs_.drafting(shape.decode_seqs + std::ssize(shape.chunks), at));
   if (shape.decode_seqs > 0) {
     const auto cached = static_cast<double>(shape.decode_context + shape.decode_tokens);
-    const double seconds =
-        costs_.decode_attention_seconds(costs_.decode_attention(shape.decode_seqs), cached);
+    const double seconds = costs_.decode_attention_seconds(
+        costs_.decode_attention(shape.decode_seqs), cached, shape.shared);
     parts.add(Component::kAttentionDecode, {seconds, 0, cached * costs_.decode_flops_per_token(),
                                             cached * costs_.decode_bytes_per_token()});
   }

@@ -26,7 +26,8 @@ class RooflineCostModel final : public StepCostModel {
                     const DeploymentSpec& deployment);
 
   StepCost price(const StepShape& shape, Heat heat) override;
-  DecodeStep decode_step(std::int64_t seqs, std::int64_t context, Heat& heat) override;
+  DecodeStep decode_step(std::int64_t seqs, std::int64_t context, const SharedContext& shared,
+                         Heat& heat) override;
   AttentionWork decode_attention_work() const override;
   /// The parts of what price() returns, of one rank. Not memoised: for explaining single steps.
   PartCosts parts(const StepShape& shape, Heat heat) const;
@@ -58,7 +59,7 @@ class RooflineCostModel final : public StepCostModel {
   const PartCosts& body(std::int64_t tokens, int level);
   const PartCosts& head(std::int64_t rows, int level);
   const PartCosts& drafting(std::int64_t seqs, int level);
-  StepCost decode_only(std::int64_t seqs, std::int64_t context, int level);
+  StepCost decode_only(const StepShape& shape, int level);
   void add_decode_work(StepCost& cost, double tokens) const;
 
   RankCosts costs_;

@@ -78,10 +78,11 @@ class StepCostModel {
   /// The price of `shape`. A step without tokens costs nothing.
   virtual StepCost price(const StepShape& shape, Heat heat) = 0;
 
-  /// The price of a decode-only step of `seqs` sequences with `context` cached tokens in all;
-  /// `heat` moves on to the state after it. ENSURES: equals price() of that shape followed by
-  /// next_heat(), in time independent of `seqs`.
-  virtual DecodeStep decode_step(std::int64_t seqs, std::int64_t context, Heat& heat) = 0;
+  /// The price of a decode-only step of `seqs` sequences with `context` cached tokens in all, of
+  /// which `shared` says what counts more than once; `heat` moves on to the state after it.
+  /// ENSURES: equals price() of that shape followed by next_heat(), in time independent of `seqs`.
+  virtual DecodeStep decode_step(std::int64_t seqs, std::int64_t context,
+                                 const SharedContext& shared, Heat& heat) = 0;
 
   /// True when decode_step() depends on `seqs` alone, which lets the engine take a stretch of steps
   /// at once.

@@ -13,6 +13,14 @@ struct PrefillChunk {
       context;  ///< tokens of the same request computed before (or found in the prefix cache)
 };
 
+/// Cached tokens that several sequences read, because they share a prefix.
+struct SharedContext {
+  std::int64_t reads = 0;   ///< reads of them beyond the first, in tokens
+  std::int64_t tokens = 0;  ///< how many distinct ones there are
+
+  bool operator==(const SharedContext&) const = default;
+};
+
 /// The aggregates of one step of one engine (all tensor-parallel ranks together).
 struct StepShape {
   std::int64_t decode_seqs = 0;  ///< sequences that decode
@@ -21,6 +29,7 @@ struct StepShape {
   std::int64_t decode_context = 0;  ///< sum over them of tokens computed before this step
   std::span<const PrefillChunk> chunks;
   std::int64_t sampled = 0;  ///< positions that go through the LM head and the sampler
+  SharedContext shared{};    ///< what decode_context counts more than once
 
   std::int64_t tokens() const {
     std::int64_t total = decode_tokens;

@@ -83,6 +83,7 @@ bool Replica::schedule(SimTime now) {
   gap_count_ = plan.gap_count;
   context_ = plan.decode_context;
   context_growth_ = plan.context_growth;
+  shared_ = plan.shared;
   block_growth_ = plan.block_growth;
   growth_phase_ = plan.growth_phase;
   growth_period_ = plan.growth_period;
@@ -114,7 +115,8 @@ Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
   const bool plain_decodes = plan.chunks.empty() && plan.decode_tokens == plan.decode_seqs &&
                              plan.sampled == plan.decode_seqs;
   if (plain_decodes) {
-    const DecodeStep step = cost_->decode_step(plan.decode_seqs, plan.decode_context, heat_);
+    const DecodeStep step =
+        cost_->decode_step(plan.decode_seqs, plan.decode_context, plan.shared, heat_);
     attention_seconds_ += step.attention_s;
     decode_context_sum_ += static_cast<double>(plan.decode_context);
     constant_step_ = step;

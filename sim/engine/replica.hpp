@@ -114,6 +114,7 @@ class Replica {
   std::int64_t gap_count_ = 0;
   std::int64_t context_ = 0;
   std::int64_t context_growth_ = 0;
+  SharedContext shared_;
   const std::int32_t* block_growth_ = nullptr;
   std::int64_t growth_phase_ = 0;
   std::int64_t growth_period_ = 1;

@@ -90,7 +90,7 @@ std::int64_t Replica::take_step(SimTime at) {
   grow_kv(blocks, context_growth_);
   cool(at + host_step_);
   const DecodeStep step =
-      constant_steps_ ? constant_step_ : cost_->decode_step(decodes_, context_, heat_);
+      constant_steps_ ? constant_step_ : cost_->decode_step(decodes_, context_, shared_, heat_);
   ++stats_.steps;
   stats_.scheduled_seqs += decodes_;
   stats_.scheduled_tokens += decodes_;
@@ -187,8 +187,9 @@ void Replica::flush_rest(PendingRest& pending) {
 SimTime Replica::stretch_bound() {
   Heat rested;
   const SimTime shortest =
-      constant_steps_ ? constant_step_.total
-                      : cost_->decode_step(decodes_, context_ + context_growth_, rested).total;
+      constant_steps_
+          ? constant_step_.total
+          : cost_->decode_step(decodes_, context_ + context_growth_, shared_, rested).total;
   const SimTime last_known = in_flight_ > 1 ? flights_[1].end : flights_[0].end;
   const std::int64_t unknown = in_flight_ > 1 ? stretch_left_ - 1 : stretch_left_;
   return last_known + shortest * unknown;

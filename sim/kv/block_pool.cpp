@@ -150,7 +150,12 @@ void BlockPool::touch(BlockTable& table, const PrefixMatch& match) {
       held.run = at(held.run).next_piece;
     }
     if (at(held.run).end > held.end) split(held.run, held.end);
-    if (at(held.run).refs == 0) free_list_remove(held.run);
+    if (at(held.run).refs == 0) {
+      free_list_remove(held.run);
+    } else {
+      shared_again_ += held.end - held.begin;
+      if (at(held.run).refs == 1) shared_blocks_ += held.end - held.begin;
+    }
     ++at(held.run).refs;
   }
 }
@@ -223,7 +228,13 @@ void BlockPool::release_held(const HeldRun& held) {
     run = at(run).next_piece;
   }
   for (auto piece = pieces_.rbegin(); piece != pieces_.rend(); ++piece) {
-    if (--at(*piece).refs == 0) free_list_push(*piece);
+    const Run& r = at(*piece);
+    if (--at(*piece).refs == 0) {
+      free_list_push(*piece);
+    } else {
+      shared_again_ -= r.end - r.begin;
+      if (r.refs == 1) shared_blocks_ -= r.end - r.begin;
+    }
   }
 }
 

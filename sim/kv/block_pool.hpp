@@ -52,6 +52,9 @@ class BlockPool {
   /// Free blocks that cache nothing: taken before any is evicted.
   std::int64_t blank() const { return blank_; }
   bool caching() const { return caching_; }
+  /// Blocks that more than one request holds, and the holds on them beyond the first of each.
+  std::int64_t shared_blocks() const { return shared_blocks_; }
+  std::int64_t shared_again() const { return shared_again_; }
   ContentTree& contents() { return contents_; }
 
   /// Takes `blocks` from the head of the free list, evicting what they cached. REQUIRES: blocks <=
@@ -125,6 +128,8 @@ class BlockPool {
   bool caching_;
   std::int64_t blank_;
   std::int64_t cached_free_ = 0;
+  std::int64_t shared_blocks_ = 0;
+  std::int64_t shared_again_ = 0;
   ContentTree contents_;
   std::vector<Run> runs_;
   std::vector<RunId> unused_;

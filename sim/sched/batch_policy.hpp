@@ -31,6 +31,7 @@ struct StepPlan {
   std::int64_t sampled = 0;
   std::int64_t gap_count = 0;  ///< decodes whose previous token came with the step before
   std::int64_t tokens = 0;     ///< in all
+  SharedContext shared;        ///< prefix hits that several running sequences hold
 
   /// This step and the `horizon - 1` after it are the same decision: every decode gets one more
   /// token, nothing else changes. Horizons above 1 have no chunks, and their results need no
@@ -45,7 +46,9 @@ struct StepPlan {
   bool growth_was_reserved = false;  ///< these blocks were allocated before, else they are now
   KvUsage kv;                        ///< after this step's allocations
 
-  StepShape shape() const { return {decode_seqs, decode_tokens, decode_context, chunks, sampled}; }
+  StepShape shape() const {
+    return {decode_seqs, decode_tokens, decode_context, chunks, sampled, shared};
+  }
 };
 
 /// Decides what one engine computes. Deterministic; knows nothing of time but what it is told.

@@ -70,6 +70,7 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   fill_plan(record);
   advance(record);
   plan_.kv = kv_usage();
+  plan_.shared = shared_context();
   plan_.horizon = decision.preempted ? 1 : horizon(record);
   return plan_;
 }
@@ -90,6 +91,7 @@ bool VllmScheduler::plan_plain_decodes(Record& record) {
   plan_.chunks.clear();
   set_group_plan(count);
   plan_.kv = {pool_.used() * config_.block_size, slack_, 0};
+  plan_.shared = shared_context();
   plan_.horizon = horizon(record);
   return true;
 }

@@ -133,6 +133,9 @@ class VllmScheduler : public BatchPolicy {
 
   bool speculates() const { return config_.speculative.method != SpeculativeMethod::kNone; }
   std::int64_t blocks_for(std::int64_t tokens) const { return block_size_.covering(tokens); }
+  SharedContext shared_context() const {
+    return {pool_.shared_again() * config_.block_size, pool_.shared_blocks() * config_.block_size};
+  }
   Record& record_of(std::int64_t step) { return records_[step & 1]; }
   BlockTable* table_of(SeqId id) { return pool_.caching() ? &tables_[id] : nullptr; }
 

@@ -121,7 +121,7 @@ double static_tokens_per_s(const OfflineRow& row) {
   double seconds = prefill.total.seconds();
   for (std::int64_t step = 1; step < row.output; ++step) {
     seconds +=
-        model.decode_step(row.batch, row.batch * (row.input + step - 1), heat).total.seconds();
+        model.decode_step(row.batch, row.batch * (row.input + step - 1), {}, heat).total.seconds();
   }
   return static_cast<double>(row.batch * row.output) / seconds;
 }

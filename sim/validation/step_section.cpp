@@ -30,7 +30,7 @@ void check_decode(const std::string& path, RooflineCostModel& model, ValidationR
   for (std::size_t i = 0; i < csv.size(); ++i) {
     const auto seqs = static_cast<std::int64_t>(csv.number(i, batch, 1, kMost));
     Heat heat;
-    const double predicted = model.decode_step(seqs, seqs * kCachedTokens, heat).total.ms();
+    const double predicted = model.decode_step(seqs, seqs * kCachedTokens, {}, heat).total.ms();
     report.compare("steps", fmt::format("qwen3-14b decode batch {}", seqs), "step (ms)",
                    csv.number(i, ms, 1e-6, kMost), predicted, 0.02);
   }

@@ -23,7 +23,7 @@ std::vector<testing::AffinePrice> prices(const oracle::Config& config, std::uint
   const std::int64_t base = 1000 * std::max<std::int64_t>(config.base_us, 1);
   const std::int64_t per_token = 1000 * config.per_token_us;
   if (seed % 3 == 0) return {{base, per_token, 0}};
-  return {{base, per_token, 0}, {base, per_token + 7, 3}};
+  return {{base, per_token, 0}, {base, per_token + 7, 3, 5}};
 }
 
 }  // namespace

@@ -48,18 +48,20 @@ class AffineModel : public StepCostModel {
     std::int64_t context = shape.decode_context;
     for (const PrefillChunk& chunk : shape.chunks) context += chunk.context;
     StepCost cost;
-    cost.total = SimTime(total(shape.tokens(), context));
+    cost.total = SimTime(total(shape.tokens(), context, shape.shared));
     return cost;
   }
-  DecodeStep decode_step(std::int64_t seqs, std::int64_t context, Heat&) override {
-    return {SimTime(total(seqs, context)), 0, &rest_};
+  DecodeStep decode_step(std::int64_t seqs, std::int64_t context, const SharedContext& shared,
+                         Heat&) override {
+    return {SimTime(total(seqs, context, shared)), 0, &rest_};
   }
   bool decode_step_is_constant() const override { return price_.per_context_ns == 0; }
   Heat next_heat(Heat heat, double, SimTime) const override { return heat; }
 
  private:
-  std::int64_t total(std::int64_t tokens, std::int64_t context) const {
-    return price_.base_ns + price_.per_token_ns * tokens + price_.per_context_ns * context;
+  std::int64_t total(std::int64_t tokens, std::int64_t context, const SharedContext& shared) const {
+    return price_.base_ns + price_.per_token_ns * tokens + price_.per_context_ns * context +
+           price_.per_shared_ns * shared.reads;
   }
   AffinePrice price_;
   StepCost rest_;
@@ -162,7 +164,8 @@ class Names {
 }  // namespace
 
 oracle::Price AffinePrice::for_oracle() const {
-  return [price = *this](const std::vector<oracle::ScheduledWork>& work) -> std::int64_t {
+  return [price = *this](const std::vector<oracle::ScheduledWork>& work,
+                         std::int64_t shared_reads) -> std::int64_t {
     if (work.empty()) return 0;
     std::int64_t tokens = 0;
     std::int64_t context = 0;
@@ -170,7 +173,8 @@ oracle::Price AffinePrice::for_oracle() const {
       tokens += part.tokens;
       context += part.context;
     }
-    return price.base_ns + price.per_token_ns * tokens + price.per_context_ns * context;
+    return price.base_ns + price.per_token_ns * tokens + price.per_context_ns * context +
+           price.per_shared_ns * shared_reads;
   };
 }
 

@@ -33,6 +33,7 @@ struct Outcome {
 /// How steps are priced: an affine function of what is in them, whole nanoseconds.
 struct AffinePrice {
   std::int64_t base_ns = 0, per_token_ns = 0, per_context_ns = 0;
+  std::int64_t per_shared_ns = 0;  ///< per token that a running request holds after another one
   oracle::Price for_oracle() const;
   std::unique_ptr<StepCostModel> for_engine() const;
 };

@@ -30,6 +30,14 @@ std::int64_t BlockPool::ref_count(BlockId block) const {
   return at(block).refs;
 }
 
+std::int64_t BlockPool::holds_beyond_first() const {
+  std::int64_t holds = 0;
+  for (const Block& block : blocks_) {
+    holds += std::max<std::int64_t>(block.refs - 1, 0);
+  }
+  return holds;
+}
+
 std::vector<BlockId> BlockPool::take(std::int64_t count) {
   ensure(count <= free_count(), "took more blocks than are free");
   std::vector<BlockId> taken;

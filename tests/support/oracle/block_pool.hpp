@@ -34,6 +34,9 @@ class BlockPool {
   /// References held on a block.
   std::int64_t ref_count(BlockId block) const;
 
+  /// References beyond each block's first.
+  std::int64_t holds_beyond_first() const;
+
   /// Takes `count` blocks from the head of the free list, evicting the cached content they carry.
   /// REQUIRES: count <= free_count().
   std::vector<BlockId> take(std::int64_t count);

@@ -101,8 +101,8 @@ class Engine {
     // An empty step takes no time, but its results still wait for the batch before it.
     batch.end_ns = std::max(device_free_ns_, now_ns_);
     if (!batch.plan.entries.empty()) {
-      batch.end_ns =
-          std::max(device_free_ns_, now_ns_ + config_.host_ns) + price_(work_of(batch.plan));
+      batch.end_ns = std::max(device_free_ns_, now_ns_ + config_.host_ns) +
+                     price_(work_of(batch.plan), batch.plan.shared_reads);
     }
     device_free_ns_ = batch.end_ns;
     return batch;

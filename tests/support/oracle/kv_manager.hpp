@@ -42,6 +42,9 @@ class KvManager {
   /// Number of free blocks, the null block excluded.
   std::int64_t free_count() const { return pool_.free_count(); }
 
+  /// Tokens of blocks held, counted once per hold beyond the first.
+  std::int64_t shared_reads() const { return pool_.holds_beyond_first() * config_.block_size; }
+
   /// Throws unless pool and block tables agree.
   void check_integrity(const std::vector<Sequence>& sequences) const;
 

@@ -12,7 +12,8 @@ constexpr std::int64_t kNsPerUs = 1000;
 }  // namespace
 
 Price linear_price(std::int64_t base_us, std::int64_t per_token_us) {
-  return [base_us, per_token_us](const std::vector<ScheduledWork>& work) -> std::int64_t {
+  return [base_us, per_token_us](const std::vector<ScheduledWork>& work,
+                                 std::int64_t) -> std::int64_t {
     if (work.empty()) {
       return 0;
     }

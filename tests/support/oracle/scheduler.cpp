@@ -40,6 +40,7 @@ StepPlan Scheduler::schedule() {
     schedule_waiting(plan, budget);
   }
   plan.free_blocks = kv_.free_count();
+  plan.shared_reads = kv_.shared_reads();
   plan.running = running_;
   plan.waiting = waiting_in_order();
   after_schedule(plan);

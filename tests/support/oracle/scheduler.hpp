@@ -29,6 +29,7 @@ struct StepPlan {
   std::vector<std::size_t> preempted;
   std::map<std::size_t, std::int64_t> prefix_hit_tokens;
   std::int64_t free_blocks = 0;
+  std::int64_t shared_reads = 0;  ///< Tokens of blocks held, once per hold beyond the first.
   std::vector<std::size_t> running;
   std::vector<std::size_t> waiting;
 };

@@ -91,7 +91,7 @@ class StaticEngine {
     check_integrity();
 
     const std::int64_t start_ns = now_ns_;
-    now_ns_ += config_.host_ns + price_(work_of(plan));
+    now_ns_ += config_.host_ns + price_(work_of(plan), 0);
     const StepResults results = process(plan);
     check_integrity();
     recorder_.add_step(plan, results, start_ns, now_ns_);

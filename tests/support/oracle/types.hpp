@@ -66,8 +66,9 @@ struct ScheduledWork {
   std::int64_t drafts = 0;
 };
 
-/// Prices one step, in ns.
-using Price = std::function<std::int64_t(const std::vector<ScheduledWork>&)>;
+/// Prices one step, in ns. The number is that of the tokens in blocks which a running request holds
+/// and another one held before it.
+using Price = std::function<std::int64_t(const std::vector<ScheduledWork>&, std::int64_t)>;
 
 /// One line of a schedule log; every field of the recorded schedules, times in ns.
 struct LoggedStep {

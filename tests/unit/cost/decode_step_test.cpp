@@ -31,7 +31,7 @@ TEST_CASE("decode_step() equals price() followed by next_heat()", "[cost]") {
       Heat heat{rng.uniform()};
       const StepCost cost = fresh.price(decode_shape(seqs, context), heat);
       const Heat next = fresh.next_heat(heat, cost.compute_bound_s, cost.total);
-      const DecodeStep step = model.decode_step(seqs, context, heat);
+      const DecodeStep step = model.decode_step(seqs, context, {}, heat);
       INFO(name << " " << seqs << " " << context);
       REQUIRE(step.total == cost.total);
       REQUIRE(heat.x == next.x);
@@ -49,9 +49,9 @@ TEST_CASE("decode_step() equals price() followed by next_heat()", "[cost]") {
 TEST_CASE("the rest of a decode step stays valid", "[cost]") {
   RooflineCostModel model = make("llama-3.1-8b");
   Heat heat;
-  const StepCost* first = model.decode_step(3, 100, heat).rest;
+  const StepCost* first = model.decode_step(3, 100, {}, heat).rest;
   const SimTime total = first->total;
-  for (std::int64_t seqs = 1; seqs < 3000; ++seqs) model.decode_step(seqs, 100 * seqs, heat);
+  for (std::int64_t seqs = 1; seqs < 3000; ++seqs) model.decode_step(seqs, 100 * seqs, {}, heat);
   CHECK(first->total == total);
 }
 

@@ -64,7 +64,7 @@ TEST_CASE("an EAGLE draft costs a layer and a head per token, ngram nothing", "[
   CHECK(part(price({}, kDecode), Component::kDraft) == 0);
   RooflineCostModel model(load_model("llama-3.1-8b"), load_hardware("h100-sxm"), four);
   Heat heat;
-  CHECK(model.decode_step(32, 32 * 8000, heat).total == price(four, kDecode).total);
+  CHECK(model.decode_step(32, 32 * 8000, {}, heat).total == price(four, kDecode).total);
 }
 
 TEST_CASE("without the custom all-reduce small messages take longer", "[cost]") {

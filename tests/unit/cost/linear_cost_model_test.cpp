@@ -27,11 +27,11 @@ TEST_CASE("a linear decode step depends on the sequences alone", "[cost]") {
   LinearCostModel model(1000, 10);
   CHECK(model.decode_step_is_constant());
   Heat heat;
-  const DecodeStep step = model.decode_step(64, 1, heat);
+  const DecodeStep step = model.decode_step(64, 1, {}, heat);
   CHECK(step.total.ns() == 1'640'000);
-  CHECK(model.decode_step(64, 1'000'000, heat).total == step.total);
-  CHECK(model.decode_step(0, 0, heat).total.ns() == 0);
-  model.decode_step(5000, 1, heat);
+  CHECK(model.decode_step(64, 1'000'000, {}, heat).total == step.total);
+  CHECK(model.decode_step(0, 0, {}, heat).total.ns() == 0);
+  model.decode_step(5000, 1, {}, heat);
   CHECK(step.rest->total == step.total);  // stays valid
   CHECK(heat.x == 0);
 }

@@ -68,7 +68,7 @@ TEST_CASE("a step without tokens costs nothing", "[cost]") {
   RooflineCostModel model(load_model("llama-3.1-8b"), load_hardware("h100-sxm"), deployment(1));
   CHECK(model.price(StepShape{}, Heat{1}).total.ns() == 0);
   Heat heat{0.5};
-  CHECK(model.decode_step(0, 0, heat).total.ns() == 0);
+  CHECK(model.decode_step(0, 0, {}, heat).total.ns() == 0);
 }
 
 TEST_CASE("no step beats the roofline", "[cost]") {
