@@ -30,6 +30,24 @@ TEST_CASE("an all-reduce is recovered from its own times", "[calibrate]") {
   CHECK(mape(form, fitted.parameters, rows) < 0.01);
 }
 
+TEST_CASE("a second table takes up what depends on the number of columns", "[calibrate]") {
+  GemmForm form{MachineRates{3.35e6, 132, 989.4e6}, true};
+  const GemmPair truth = form.parameters(form.start());
+  std::vector<MeasuredGemm> rows;
+  for (double m = 1; m <= 8192; m *= 2) {
+    for (double n = 1024; n <= 65536; n *= 2) {
+      MeasuredGemm row{MeasuredEngine::kVllm, false, {m, n, 4096}, 0};
+      row.us = form.predict(truth, row) * (n == 4096 ? 1.15 : 1.0);
+      rows.push_back(row);
+    }
+  }
+  const double by_m = mape(form, form.fit(rows, form.start(), 1, 50).parameters, rows);
+  form.table_by_n = true;
+  const auto fitted = form.fit(rows, form.start(), 1, 50);
+  CHECK(mape(form, fitted.parameters, rows) < 0.8 * by_m);
+  CHECK(correction_at(fitted.parameters.vllm.n_corrections, 4096) > 1.05);
+}
+
 TEST_CASE("GEMM times are recovered, and a table on top never falls", "[calibrate]") {
   GemmForm form{MachineRates{3.35e6, 132, 989.4e6}, true};
   const GemmPair truth = form.parameters(form.start());
@@ -43,6 +61,7 @@ TEST_CASE("GEMM times are recovered, and a table on top never falls", "[calibrat
   }
   const auto fitted = form.fit(rows, form.start(), 2, 150);
   CHECK(mape(form, fitted.parameters, rows) < 0.03);
+  CHECK(fitted.parameters.vllm.n_corrections.empty());
   double last = 0;
   for (const GemmCorrection& c : fitted.parameters.vllm.corrections) {
     CHECK(c.factor >= last);

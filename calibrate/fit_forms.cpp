@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <set>
+#include <span>
 
 #include "parameter_map.hpp"
 
@@ -17,6 +18,9 @@ constexpr std::array kTableRows{1.0,   4.0,   16.0,  32.0,   64.0,   96.0,   128
 double start_of(double value) {
   return std::log(value);
 }
+
+/// Columns of its table by n, an octave apart.
+constexpr std::array kTableColumns{1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0, 65536.0};
 
 /// True for about a quarter of all sizes: a SplitMix64 hash of the whole numbers.
 bool quarter(std::initializer_list<double> sizes) {
@@ -82,48 +86,73 @@ void make_rising(std::vector<GemmCorrection>& table, const std::vector<double>& 
   }
 }
 
-/// Rows measured against the form, shared out to the nearest table rows and pulled towards 1 where
-/// there are few.
-template <class Predict>
-std::vector<GemmCorrection> correction_table(const std::vector<MeasuredGemm>& rows,
-                                             MeasuredEngine engine, Predict log_ratio) {
-  constexpr double kPull = 3;
-  std::vector<GemmCorrection> table;
+/// A correction table, and how many rows stand behind each of its entries.
+struct WeighedTable {
+  std::vector<GemmCorrection> entries;  ///< factors as logarithms
   std::vector<double> weights;
-  for (std::size_t i = 0; i < kTableRows.size(); ++i) {
+};
+
+/// Rows measured against the form, shared out to the nearest entries by the logarithm of their size
+/// and pulled towards no correction where there are few.
+template <class Size, class Predict>
+WeighedTable correction_table(const std::vector<MeasuredGemm>& rows, MeasuredEngine engine,
+                              std::span<const double> sizes, Size size_of, Predict log_ratio) {
+  constexpr double kPull = 3;
+  WeighedTable table;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
     double sum = 0;
     double weight = kPull;
+    const double here = std::log(sizes[i]);
+    const double left = i > 0 ? std::log(sizes[i - 1]) : -1e9;
+    const double right = i + 1 < sizes.size() ? std::log(sizes[i + 1]) : 1e9;
     for (const MeasuredGemm& row : rows) {
       if (row.engine != engine) continue;
-      const double at = std::log(row.shape.m);
-      const double here = std::log(kTableRows[i]);
-      const double left = i > 0 ? std::log(kTableRows[i - 1]) : -1e9;
-      const double right = i + 1 < kTableRows.size() ? std::log(kTableRows[i + 1]) : 1e9;
+      const double at = std::log(size_of(row));
       const double near = at < here ? (at - left) / (here - left) : (right - at) / (right - here);
       if (near <= 0) continue;
       sum += near * log_ratio(row);
       weight += near;
     }
-    table.push_back({kTableRows[i], sum / weight});
-    weights.push_back(weight);
+    table.entries.push_back({sizes[i], sum / weight});
+    table.weights.push_back(weight);
   }
-  make_rising(table, weights);
-  for (GemmCorrection& c : table) c.factor = std::exp(c.factor);
   return table;
 }
 
-void add_table(GemmPair& pair, const MachineRates& machine, const std::vector<MeasuredGemm>& rows) {
+std::vector<GemmCorrection> factors(std::vector<GemmCorrection> logarithms) {
+  for (GemmCorrection& c : logarithms) c.factor = std::exp(c.factor);
+  return logarithms;
+}
+
+/// The tables of one engine, by m and perhaps by n on top of it: their libraries choose other tiles
+/// for the same shape.
+void add_tables(GemmPair& pair, const MachineRates& machine, const std::vector<MeasuredGemm>& rows,
+                MeasuredEngine engine, bool by_n) {
+  GemmParameters& p = engine == MeasuredEngine::kVllm ? pair.vllm : pair.tensorrt_llm;
+  p.corrections.clear();
+  p.n_corrections.clear();
+  const GemmParameters form = p;
   const auto log_ratio = [&](const MeasuredGemm& row) {
-    const GemmParameters& p = pair.of(row.engine);
-    const double quantize = row.eight_bit ? quantize_us(p, row.shape.m, row.shape.k) : 0;
-    const double form = predict_us(p, machine, row) - quantize;
-    return std::log(std::max(row.us - quantize, 0.5 * form) / form);
+    const double quantize = row.eight_bit ? quantize_us(form, row.shape.m, row.shape.k) : 0;
+    const double us = predict_us(form, machine, row) - quantize;
+    return std::log(std::max(row.us - quantize, 0.5 * us) / us);
   };
-  // One table an engine: their libraries choose other tiles for the same shape.
-  const auto vllm = correction_table(rows, MeasuredEngine::kVllm, log_ratio);
-  const auto tensorrt_llm = correction_table(rows, MeasuredEngine::kTensorRtLlm, log_ratio);
-  pair.vllm.corrections = vllm;
-  pair.tensorrt_llm.corrections = tensorrt_llm;
+  const auto m_of = [](const MeasuredGemm& row) { return row.shape.m; };
+  const auto n_of = [](const MeasuredGemm& row) { return row.shape.n; };
+  WeighedTable by_m = correction_table(rows, engine, kTableRows, m_of, log_ratio);
+  make_rising(by_m.entries, by_m.weights);
+  p.corrections = factors(by_m.entries);
+  if (!by_n) return;
+  const auto left_over = [&](const MeasuredGemm& row) {
+    return log_ratio(row) - std::log(correction_at(p.corrections, row.shape.m));
+  };
+  p.n_corrections = factors(correction_table(rows, engine, kTableColumns, n_of, left_over).entries);
+}
+
+void add_tables(GemmPair& pair, const MachineRates& machine, const std::vector<MeasuredGemm>& rows,
+                bool by_n) {
+  add_tables(pair, machine, rows, MeasuredEngine::kVllm, by_n);
+  add_tables(pair, machine, rows, MeasuredEngine::kTensorRtLlm, by_n);
 }
 
 }  // namespace
@@ -152,7 +181,7 @@ Fitted<GemmPair> GemmForm::fit(const std::vector<MeasuredGemm>& rows,
                                const std::vector<double>& start, int restarts, int steps) const {
   const auto point = fit_point(*this, rows, start, restarts, steps);
   GemmPair pair = parameters(point);
-  if (with_table) add_table(pair, machine, rows);
+  if (with_table) add_tables(pair, machine, rows, table_by_n);
   return {point, pair};
 }
 
@@ -183,7 +212,7 @@ Fitted<GemmPair> Gemm8Form::fit(const std::vector<MeasuredGemm>& rows,
                                 const std::vector<double>& start, int restarts, int steps) const {
   const auto point = fit_point(*this, rows, start, restarts, steps);
   GemmPair pair = parameters(point);
-  if (with_table) add_table(pair, machine, rows);
+  if (with_table) add_tables(pair, machine, rows, table_by_n);
   return {point, pair};
 }
 

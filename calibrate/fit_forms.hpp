@@ -56,7 +56,8 @@ struct GemmPair {
 struct GemmForm {
   using Parameters = GemmPair;
   MachineRates machine;
-  bool with_table = true;
+  bool with_table = true;   ///< of corrections by m
+  bool table_by_n = false;  ///< and one by n on top
 
   std::vector<double> start() const;
   Parameters parameters(const std::vector<double>& point) const;
@@ -73,7 +74,8 @@ struct Gemm8Form {
   using Parameters = GemmPair;
   MachineRates machine;
   GemmPair plain;
-  bool with_table = true;
+  bool with_table = true;   ///< of corrections by m
+  bool table_by_n = false;  ///< and one by n on top
 
   std::vector<double> start() const;
   Parameters parameters(const std::vector<double>& point) const;

@@ -69,13 +69,15 @@ void fit_gemms(Fitter& fitter, const HardwareSpec& hardware, const std::string& 
   const auto plain = select(rows, [](const MeasuredGemm& r) { return !r.eight_bit; });
   require_rows(plain, path, gpu);
   const MachineRates rates = machine_rates(hardware, hardware.bf16_flops);
-  const auto pair = fitter.fit("gemm bf16", GemmForm{rates, options.tables}, plain);
+  const auto pair =
+      fitter.fit("gemm bf16", GemmForm{rates, options.tables, options.table_by_n}, plain);
   sets.vllm.gemm = pair.vllm;
   sets.tensorrt_llm.gemm = pair.tensorrt_llm;
   const auto eight = select(rows, [](const MeasuredGemm& r) { return r.eight_bit; });
   if (eight.size() < kFewestRows || !hardware.fp8_flops) return;
   const MachineRates fast = machine_rates(hardware, *hardware.fp8_flops);
-  const auto pair8 = fitter.fit("gemm fp8", Gemm8Form{fast, pair, options.tables}, eight);
+  const auto pair8 =
+      fitter.fit("gemm fp8", Gemm8Form{fast, pair, options.tables, options.table_by_n}, eight);
   sets.vllm.gemm_8bit = pair8.vllm;
   sets.tensorrt_llm.gemm_8bit = pair8.tensorrt_llm;
 }

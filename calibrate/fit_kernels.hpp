@@ -22,7 +22,8 @@ struct FitQuality {
 struct FitOptions {
   int restarts = 10;
   int steps = 600;
-  bool tables = true;  ///< a correction table by m on top of the GEMM forms
+  bool tables = true;       ///< a correction table by m on top of the GEMM forms
+  bool table_by_n = false;  ///< and one by n on top of it
 };
 
 /// Replaces the kernels of `hardware` by fits to the tables' rows for `gpu`. Engines without rows

@@ -25,6 +25,7 @@ struct FitArguments {
   std::string out;
   std::string data_source;
   bool no_tables = false;
+  bool table_by_n = false;
 };
 
 struct DeriveArguments {
@@ -103,6 +104,7 @@ void run_fit(const FitArguments& arguments) {
       hardware_without_kernels(datasheet, stem(arguments.out), arguments.datasheet);
   FitOptions options;
   options.tables = !arguments.no_tables;
+  options.table_by_n = arguments.table_by_n;
   const auto qualities =
       fit_kernels(hardware, arguments.tables, arguments.gpu, options, [](const FitQuality& q) {
         fmt::print("{:<38} {:>5} rows  MAPE {:>5.1f} %  held out {:>5.1f} %\n", q.kernel, q.rows,
@@ -197,6 +199,8 @@ int run(int argc, char** argv) {
       ->default_val("the given timings");
   fit_verb->add_flag("--no-table", fit.no_tables,
                      "No correction table by m on top of the GEMM forms");
+  fit_verb->add_flag("--table-by-n", fit.table_by_n,
+                     "A second table by n: closer to the rows given, not to others");
   DeriveArguments derive;
   CLI::App* derive_verb = app.add_subcommand("derive", "A profile for a GPU without measurements");
   derive_verb->add_option("--from", derive.from, "A fitted profile, by name or path")->required();

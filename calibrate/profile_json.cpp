@@ -34,7 +34,10 @@ Json to_json(const GemmParameters& p) {
   j["benchmark_us"] = rounded(p.benchmark_us);
   j["benchmark_heat"] = rounded(p.benchmark_heat);
   for (const GemmCorrection& c : p.corrections) {
-    j["table"][fmt::format("{:.0f}", c.m)] = rounded(c.factor);
+    j["table"][fmt::format("{:.0f}", c.size)] = rounded(c.factor);
+  }
+  for (const GemmCorrection& c : p.n_corrections) {
+    j["table_n"][fmt::format("{:.0f}", c.size)] = rounded(c.factor);
   }
   return j;
 }

@@ -97,16 +97,21 @@ GemmLimits gemm_limits(const GemmParameters& p, const MachineRates& machine, con
   return best;
 }
 
-/// The correction table at m rows; 1 without one.
-inline double gemm_correction(const GemmParameters& p, double m) {
-  if (p.corrections.empty()) return 1;
-  const auto above = std::find_if(p.corrections.begin(), p.corrections.end(),
-                                  [m](const GemmCorrection& c) { return c.m >= m; });
-  if (above == p.corrections.begin()) return above->factor;
+/// A correction table at `size`; 1 for an empty one.
+inline double correction_at(const std::vector<GemmCorrection>& table, double size) {
+  if (table.empty()) return 1;
+  const auto above = std::find_if(table.begin(), table.end(),
+                                  [size](const GemmCorrection& c) { return c.size >= size; });
+  if (above == table.begin()) return above->factor;
   const GemmCorrection& low = *(above - 1);
-  if (above == p.corrections.end()) return low.factor;
-  const double share = std::log(m / low.m) / std::log(above->m / low.m);
+  if (above == table.end()) return low.factor;
+  const double share = std::log(size / low.size) / std::log(above->size / low.size);
   return low.factor + share * (above->factor - low.factor);
+}
+
+/// What the tables say of m rows and n columns.
+inline double gemm_correction(const GemmParameters& p, double m, double n) {
+  return correction_at(p.corrections, m) * correction_at(p.n_corrections, n);
 }
 
 /// Quantisation of the m x k activations before an 8-bit GEMM.

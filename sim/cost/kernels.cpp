@@ -25,7 +25,7 @@ KernelCost GemmKernel::operator()(const GemmShape& shape, double heat) const {
   const double memory_us =
       cost.hbm_bytes / (parameters_.bandwidth_efficiency * machine_.hbm_bytes_per_us);
   const GemmLimits limits = gemm_limits(parameters_, machine_, shape, memory_us, heat, smooth_max_);
-  const double correction = gemm_correction(parameters_, shape.m);
+  const double correction = gemm_correction(parameters_, shape.m, shape.n);
   double us = limits.total_us() * correction;
   if (input_bytes_ < kBytes16) us += quantize_us(parameters_, shape.m * shape.groups, shape.k);
   cost.seconds = us * 1e-6;

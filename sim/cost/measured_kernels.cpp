@@ -139,7 +139,7 @@ double predict_us(const GemmParameters& p, const MachineRates& machine, const Me
   const double heat =
       p.benchmark_heat * heat_after(2 * s.m * s.n * s.k / machine.flop_per_us, p.benchmark_us);
   const GemmLimits limits = gemm_limits(p, machine, s, memory_us, heat, ExactMax{p.smoothness});
-  double us = limits.total_us() * gemm_correction(p, s.m);
+  double us = limits.total_us() * gemm_correction(p, s.m, s.n);
   if (row.eight_bit) us += quantize_us(p, s.m, s.k);
   return us;
 }

@@ -52,15 +52,15 @@ std::optional<double> optional_rate(Params& p, const std::string& key) {
   return rate(p, key);
 }
 
-/// Rows that a GEMM's correction table may have.
-constexpr std::array kCorrectionRows{1,   4,   16,  32,   64,   96,   128,  160,
-                                     192, 256, 512, 1024, 2048, 4096, 8192, 16384};
+/// Sizes that a GEMM's correction tables may have.
+constexpr std::array kCorrectionSizes{1,   4,   16,   32,   64,   96,   128,   160,   192,
+                                      256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
 
 std::vector<GemmCorrection> read_corrections(Params p) {
   std::vector<GemmCorrection> corrections;
-  for (const int m : kCorrectionRows) {
-    const std::string key = std::to_string(m);
-    if (p.has(key)) corrections.push_back({static_cast<double>(m), p.number(key, 0.5, 2)});
+  for (const int size : kCorrectionSizes) {
+    const std::string key = std::to_string(size);
+    if (p.has(key)) corrections.push_back({static_cast<double>(size), p.number(key, 0.5, 2)});
   }
   p.finish();
   return corrections;
@@ -89,6 +89,7 @@ GemmParameters read_gemm(Params p) {
   if (p.has("benchmark_us")) g.benchmark_us = p.number("benchmark_us", kSmallest, kNeverHot);
   if (p.has("benchmark_heat")) g.benchmark_heat = p.number("benchmark_heat", 0, 1);
   if (p.has("table")) g.corrections = read_corrections(p.child("table"));
+  if (p.has("table_n")) g.n_corrections = read_corrections(p.child("table_n"));
   p.finish();
   return g;
 }

@@ -9,9 +9,10 @@
 
 namespace servesim {
 
-/// How far measurements of GEMMs with m input rows lie from the form; interpolated in log m.
+/// How far measurements of GEMMs of one size lie from the form; interpolated in the size's
+/// logarithm.
 struct GemmCorrection {
-  double m = 1;
+  double size = 1;    ///< m or n
   double factor = 1;  ///< measured / form
 };
 
@@ -35,7 +36,8 @@ struct GemmParameters {
   /// for `us`. Only comparing with the benchmark's rows needs these.
   double benchmark_us = 1e9;
   double benchmark_heat = 1;
-  std::vector<GemmCorrection> corrections;
+  std::vector<GemmCorrection> corrections;    ///< by m, the input rows
+  std::vector<GemmCorrection> n_corrections;  ///< by n, the output columns, on top of these
 };
 
 /// Attention of decoding sequences over their cached tokens, see decode_attention_us().

@@ -165,6 +165,32 @@ TEST_CASE("fewer KV heads make long contexts cheaper to decode", "[cost]") {
   CHECK(times[1] < times[2]);
 }
 
+TEST_CASE("what sequences share is read from L2, as far as L2 reaches and delivers", "[cost]") {
+  RooflineCostModel model(load_model("llama-2-7b"), load_hardware("h100-sxm"), deployment(1));
+  const auto attention = [&](std::int64_t context, SharedContext shared) {
+    return model.price(StepShape{64, 64, context, {}, 64, shared}, Heat{})
+        .seconds[static_cast<std::size_t>(Component::kAttentionDecode)];
+  };
+  constexpr std::int64_t kContext = 64 * 700;
+  const double apart = attention(kContext, {});
+  // Pairs far apart in a batch that streams 700 MB a layer hardly ever meet in 50 MB of L2; ten
+  // groups do more often, and one prefix that all share always.
+  const double pairs = attention(kContext, {32 * 96, 32 * 96});
+  const double groups = attention(kContext, {54 * 96, 10 * 96});
+  const double all = attention(kContext, {63 * 96, 96});
+  CHECK(pairs < apart);
+  CHECK(groups < pairs);
+  CHECK(all < groups);
+  // The one that all share saves nearly all of its reads.
+  CHECK(all == Approx(attention(kContext - 63 * 96, {})).epsilon(0.01));
+  // But L2 has a rate too: no more than half of the time goes.
+  CHECK(attention(kContext, {63 * 700, 700}) > 0.4 * apart);
+  Heat heat{0.3};
+  const StepShape shape{64, 64, kContext, {}, 64, {54 * 96, 10 * 96}};
+  CHECK(model.decode_step(64, kContext, shape.shared, heat).total ==
+        model.price(shape, Heat{0.3}).total);
+}
+
 TEST_CASE("mixtures of experts read the experts they reach", "[cost]") {
   RooflineCostModel model(load_model("qwen3-30b-a3b"), load_hardware("h100-sxm"), deployment(1));
   const auto moe = [&](std::int64_t seqs) {

@@ -68,7 +68,16 @@ TEST_CASE("shared blocks count once and stay until the last holder lets go") {
   CHECK(p.match.evictable == 0);
   p.fill(b, 3);
   CHECK(p.pool.used() == 4);
+  CHECK(p.pool.shared_blocks() == 2);
+  CHECK(p.pool.shared_again() == 2);
+  BlockTable c = p.prompt({1, 7});
+  p.fill(c, 2);
+  CHECK(p.pool.shared_blocks() == 2);
+  CHECK(p.pool.shared_again() == 3);  // the first block has three holders, the second two
+  p.pool.release(c, 2);
   p.pool.release(a, 3);
+  CHECK(p.pool.shared_blocks() == 0);
+  CHECK(p.pool.shared_again() == 0);
   CHECK(p.pool.used() == 3);
   p.pool.release(b, 3);
   CHECK(p.pool.used() == 0);
