@@ -64,6 +64,18 @@ nlohmann::json speculative_json(const SpeculativeConfig& speculative) {
   return json;
 }
 
+std::string_view preemption_name(PreemptionMode mode) {
+  switch (mode) {
+    case PreemptionMode::kRecompute:
+      return "recompute";
+    case PreemptionMode::kSwap:
+      return "swap";
+    case PreemptionMode::kStall:
+      return "stall";
+  }
+  return "";
+}
+
 nlohmann::json scheduler_json(const SchedulerConfig& s) {
   return {
       {"block_size", s.block_size},
@@ -78,6 +90,8 @@ nlohmann::json scheduler_json(const SchedulerConfig& s) {
       {"async_scheduling", s.async_scheduling},
       {"scheduler_reserve_full_isl", s.scheduler_reserve_full_isl},
       {"truncate_at_max_model_len", s.truncate_at_max_model_len},
+      {"preemption_mode", preemption_name(s.preemption_mode)},
+      {"swap_blocks", s.swap_blocks},
       {"scheduling_policy", s.scheduling_policy == SchedulingPolicy::kFcfs ? "fcfs" : "priority"},
       {"speculative", speculative_json(s.speculative)}};
 }
@@ -147,8 +161,10 @@ ResolvedRun Resolver::resolve(const RunSpec& spec, const GoodputTargets& targets
     resolve_engine_config(spec, run);
   }
   const SchedulerConfig& scheduler = run.cluster.scheduler;
-  run.kv_facts = {run.kv, scheduler.num_gpu_blocks, scheduler.block_size,
-                  (scheduler.num_gpu_blocks - 1) * scheduler.block_size};
+  run.kv_facts.allocator = run.kv;
+  run.kv_facts.num_gpu_blocks = scheduler.num_gpu_blocks;
+  run.kv_facts.block_size = scheduler.block_size;
+  run.kv_facts.capacity_tokens = (scheduler.num_gpu_blocks - 1) * scheduler.block_size;
   if (run.kv_facts.capacity_tokens < scheduler.max_model_len && spec.engine_config.empty()) {
     run.warnings.push_back(fmt::format(
         "max_model_len {} is more than the KV pool's {} tokens: vLLM would refuse to start; here, "
@@ -194,6 +210,30 @@ void Resolver::resolve_blocks(const RunSpec& spec, const CostInputs& inputs, Res
   }
 }
 
+/// What moving KV costs, and how many blocks the swap space holds.
+void Resolver::resolve_moves(const RunSpec& spec, const CostInputs& inputs, ResolvedRun& run) {
+  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+  constexpr double kDefaultSwapGiB = 4;  // vLLM's
+  SchedulerConfig& scheduler = run.cluster.scheduler;
+  const DeploymentSpec& deployment = inputs.deployment;
+  scheduler.moves = kv_move_costs(inputs.model, inputs.hardware, deployment);
+  run.kv_facts.bytes_per_token =
+      scheduler.moves.bytes_per_token * static_cast<double>(deployment.tensor_parallel);
+  if (scheduler.preemption_mode != PreemptionMode::kSwap) return;
+  if (scheduler.moves.host_bytes_per_s <= 0) {
+    throw InputError(
+        fmt::format("--preemption-mode swap: profile {} has no pcie rate", run.hardware));
+  }
+  const double block_bytes =
+      scheduler.moves.bytes_per_token * static_cast<double>(scheduler.block_size);
+  const double space = spec.swap_space.value_or(kDefaultSwapGiB) * kGiB;
+  scheduler.swap_blocks = static_cast<std::int64_t>(space / block_bytes);
+  if (scheduler.swap_blocks == 0) {
+    throw InputError(fmt::format("--swap-space {} GiB holds no block of {:.0f} bytes",
+                                 *spec.swap_space, block_bytes));
+  }
+}
+
 void Resolver::resolve_common(const RunSpec& spec, ResolvedRun& run) {
   run.trace_path = spec.trace;
   run.trace.format = spec.trace_format;
@@ -217,7 +257,7 @@ void Resolver::resolve_flags(const RunSpec& spec, ResolvedRun& run) {
   run.policy = spec.policy.value_or("chunked");
   run.kv = spec.kv.value_or("paged");
   const PolicyEntry& policy = registries_.policies.at(run.policy);
-  registries_.allocators.require(run.kv);
+  const AllocatorEntry& allocator = registries_.allocators.at(run.kv);
   const StepTime step_time = parse_step_time(spec.step_time.value_or("roofline"));
   check_dtype(spec.dtype.value_or("auto"));
   CostInputs inputs;
@@ -240,8 +280,9 @@ void Resolver::resolve_flags(const RunSpec& spec, ResolvedRun& run) {
   run.hardware = inputs.hardware.name;
   run.tensor_parallel_size = inputs.deployment.tensor_parallel;
   run.cluster.scheduler =
-      scheduler_settings(spec, run.policy, policy, inputs.model, inputs.hardware);
+      scheduler_settings(spec, run.policy, policy, allocator, inputs.model, inputs.hardware);
   resolve_blocks(spec, inputs, run);
+  resolve_moves(spec, inputs, run);
   validate(run.cluster.scheduler);
   if (!step_time.is_linear()) run.cluster.host = host_times(inputs.hardware.host);
   run.parts.make_policy = policy.make;

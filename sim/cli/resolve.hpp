@@ -50,6 +50,7 @@ class Resolver {
   void resolve_engine_config(const RunSpec& spec, ResolvedRun& run);
   void resolve_common(const RunSpec& spec, ResolvedRun& run);
   void resolve_blocks(const RunSpec& spec, const CostInputs& inputs, ResolvedRun& run);
+  void resolve_moves(const RunSpec& spec, const CostInputs& inputs, ResolvedRun& run);
 
   /// A spec and the hash of the file it came from, which names it beyond doubt.
   template <typename Spec>

@@ -26,6 +26,8 @@ struct RunSpec {
   std::optional<bool> enable_prefix_caching, enable_chunked_prefill, async_scheduling,
       scheduler_reserve_full_isl;
   std::optional<std::string> scheduling_policy;
+  std::optional<std::string> preemption_mode;
+  std::optional<double> swap_space;  ///< GiB per GPU
 
   std::optional<std::string> speculative_method;
   std::optional<std::int64_t> num_speculative_tokens;

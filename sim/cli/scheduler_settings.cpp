@@ -40,6 +40,8 @@ void check_plain_policy(const RunSpec& spec, const std::string& name) {
          spec.scheduler_reserve_full_isl.value_or(true) ? "--scheduler-reserve-full-isl"
                                                         : "--no-scheduler-reserve-full-isl",
          name, why);
+  refuse(spec.preemption_mode.value_or("recompute") == "swap", "--preemption-mode", name,
+         "a static batch holds what it needs to its end; nothing is ever preempted");
   refuse(spec.scheduling_policy.value_or("fcfs") != "fcfs", "--scheduling-policy", name,
          "this policy takes requests first come, first served");
 }
@@ -75,6 +77,26 @@ SchedulingPolicy parse_scheduling_policy(const std::string& name) {
   throw unknown_name("scheduling policy", name, {"fcfs", "priority"});
 }
 
+PreemptionMode parse_preemption_mode(const std::string& name) {
+  if (name == "recompute") return PreemptionMode::kRecompute;
+  if (name == "swap") return PreemptionMode::kSwap;
+  if (name == "stall") return PreemptionMode::kStall;
+  throw unknown_name("preemption mode", name, {"recompute", "swap", "stall"});
+}
+
+/// Contiguous regions cannot be shared, moved block by block or hold lookahead slots.
+void check_contiguous(const RunSpec& spec, const std::string& kv) {
+  const auto refuse_with = [&kv](bool given, std::string_view flag, std::string_view why) {
+    if (given) throw InputError(fmt::format("--kv {} {}: {}", kv, flag, why));
+  };
+  refuse_with(spec.enable_prefix_caching.value_or(false), "--enable-prefix-caching",
+              "contiguous regions cannot be shared; --kv paged can");
+  refuse_with(spec.speculative_method.has_value(), "--speculative-method",
+              "speculative decoding needs --kv paged");
+  refuse_with(spec.preemption_mode == "swap", "--preemption-mode swap",
+              "swapping moves blocks; accepted: recompute, stall, or --kv paged");
+}
+
 std::int64_t resolve_max_model_len(const RunSpec& spec, const ModelSpec& model) {
   if (!spec.max_model_len) return model.max_position;
   if (*spec.max_model_len > model.max_position) {
@@ -107,9 +129,11 @@ void resolve_batch_limits(const RunSpec& spec, const ServerDefaults& defaults, b
 }  // namespace
 
 SchedulerConfig scheduler_settings(const RunSpec& spec, const std::string& policy_name,
-                                   const PolicyEntry& policy, const ModelSpec& model,
-                                   const HardwareSpec& hardware) {
+                                   const PolicyEntry& policy, const AllocatorEntry& allocator,
+                                   const ModelSpec& model, const HardwareSpec& hardware) {
   check_chunked_prefill(spec, policy_name, policy);
+  const bool contiguous = allocator.region_rule != nullptr;
+  if (contiguous) check_contiguous(spec, spec.kv.value_or(""));
   if (!policy.vllm_engine) check_plain_policy(spec, policy_name);
   SchedulerConfig config;
   config.block_size = spec.block_size.value_or(16);
@@ -121,7 +145,13 @@ SchedulerConfig scheduler_settings(const RunSpec& spec, const std::string& polic
   config.long_prefill_token_threshold = spec.long_prefill_token_threshold.value_or(0);
   config.watermark = spec.watermark.value_or(0);
   config.scheduling_policy = parse_scheduling_policy(spec.scheduling_policy.value_or("fcfs"));
-  config.enable_prefix_caching = spec.enable_prefix_caching.value_or(policy.vllm_engine);
+  config.enable_prefix_caching =
+      spec.enable_prefix_caching.value_or(policy.vllm_engine && !contiguous);
+  config.region_rule = allocator.region_rule;
+  config.preemption_mode = parse_preemption_mode(spec.preemption_mode.value_or("recompute"));
+  if (spec.swap_space && config.preemption_mode != PreemptionMode::kSwap) {
+    throw InputError("--swap-space needs --preemption-mode swap");
+  }
   config.scheduler_reserve_full_isl = spec.scheduler_reserve_full_isl.value_or(true);
   config.speculative = speculative_settings(spec);
   // vLLM turns asynchronous scheduling off for n-gram drafting, which runs on the host.

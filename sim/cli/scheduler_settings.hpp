@@ -10,7 +10,7 @@ namespace servesim {
 /// All settings but the number of KV blocks. `policy_name` is for messages. Throws InputError for
 /// flags that contradict the policy or each other.
 SchedulerConfig scheduler_settings(const RunSpec& spec, const std::string& policy_name,
-                                   const PolicyEntry& policy, const ModelSpec& model,
-                                   const HardwareSpec& hardware);
+                                   const PolicyEntry& policy, const AllocatorEntry& allocator,
+                                   const ModelSpec& model, const HardwareSpec& hardware);
 
 }  // namespace servesim

@@ -20,11 +20,12 @@ enum class Component : std::uint8_t {
   kSampling,
   kAllReduce,
   kMoe,
-  kDraft,  ///< the draft model of speculative decoding
-  kHost,   ///< host time that is not hidden behind the GPU (added by the engine)
-  kOther,  ///< the whole of a `linear` step
+  kDraft,       ///< the draft model of speculative decoding
+  kHost,        ///< host time that is not hidden behind the GPU (added by the engine)
+  kKvTransfer,  ///< KV moved before a step, as far as it is not hidden (added by the engine)
+  kOther,       ///< the whole of a `linear` step
 };
-inline constexpr std::size_t kComponentCount = 11;
+inline constexpr std::size_t kComponentCount = 12;
 inline constexpr std::array<std::string_view, kComponentCount> kComponentNames{"gemm",
                                                                                "attention_prefill",
                                                                                "attention_decode",
@@ -35,6 +36,7 @@ inline constexpr std::array<std::string_view, kComponentCount> kComponentNames{"
                                                                                "moe",
                                                                                "draft",
                                                                                "host",
+                                                                               "kv_transfer",
                                                                                "other"};
 
 /// State of sustained compute: 0 after a pause, 1 after seconds of compute-bound work (DESIGN.md

@@ -20,6 +20,14 @@ struct KvIntegral {
   double elapsed_s = 0;
 };
 
+/// The pool at the moment when most of it was allocated, in tokens.
+struct KvPeak {
+  std::int64_t allocated = 0;
+  std::int64_t internal = 0;
+  std::int64_t reserved = 0;
+  std::int64_t external = 0;
+};
+
 struct EngineStats {
   std::int64_t steps = 0;           ///< steps with at least one token
   std::int64_t scheduled_seqs = 0;  ///< sum of sequences over steps: / steps = mean batch size
@@ -30,11 +38,13 @@ struct EngineStats {
   double flops = 0;
   double hbm_bytes = 0;
   KvIntegral kv;
-  double kv_peak_used = 0;  ///< most tokens' worth of slots that were allocated at once
+  KvPeak kv_peak;
   std::int64_t preemptions = 0;
   std::int64_t recomputed_tokens = 0;  ///< computed again because a preemption had thrown them away
   std::int64_t prefix_hit_tokens = 0;
   std::int64_t prefix_queried_tokens = 0;  ///< prompt tokens that admissions looked up
+  std::int64_t swapped_tokens = 0;         ///< slots of blocks moved to the host and back
+  std::int64_t copied_tokens = 0;          ///< moved to a larger contiguous region
 };
 
 }  // namespace servesim

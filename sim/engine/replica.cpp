@@ -69,7 +69,7 @@ void Replica::run(SimTime now) {
 bool Replica::schedule(SimTime now) {
   const StepPlan& plan = policy_->plan(now);
   kv_ = plan.kv;
-  peak_allocated_ = std::max(peak_allocated_, kv_.allocated);
+  note_peak();
   const bool unfinished = policy_->has_unfinished();
   watch_progress(plan);
   if (plan.tokens == 0 && max_in_flight_ == 1) {
@@ -112,7 +112,8 @@ Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
   stats_.scheduled_seqs += plan.decode_seqs + std::ssize(plan.chunks);
   stats_.scheduled_tokens += plan.tokens;
   cool(now + host_step_);
-  const bool plain_decodes = plan.chunks.empty() && plan.decode_tokens == plan.decode_seqs &&
+  const bool plain_decodes = plan.transfer.ns() == 0 && plan.chunks.empty() &&
+                             plan.decode_tokens == plan.decode_seqs &&
                              plan.sampled == plan.decode_seqs;
   if (plain_decodes) {
     const DecodeStep step =
@@ -127,8 +128,17 @@ Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
   for (std::size_t i = 0; i < kComponentCount; ++i) stats_.seconds[i] += cost.seconds[i];
   stats_.flops += cost.flops;
   stats_.hbm_bytes += cost.hbm_bytes;
-  heat_ = cost_->next_heat(heat_, cost.compute_bound_s, cost.total);
-  return {launch(now, cost.total), plan.gap_count};
+  const SimTime total = with_transfer(plan, cost.total);
+  heat_ = cost_->next_heat(heat_, cost.compute_bound_s, total);
+  return {launch(now, total), plan.gap_count};
+}
+
+/// The length of a step whose kernels take `compute`: KV is moved before them, or beside them.
+SimTime Replica::with_transfer(const StepPlan& plan, SimTime compute) {
+  const SimTime total =
+      plan.transfer_overlaps ? std::max(compute, plan.transfer) : compute + plan.transfer;
+  exposed_transfer_ += total - compute;
+  return total;
 }
 
 /// Requests of equal priority and arrival can preempt each other for ever where nothing is reserved
@@ -166,10 +176,12 @@ EngineStats Replica::stats(SimTime now) {
   EngineStats result = stats_;
   result.seconds[static_cast<std::size_t>(Component::kAttentionDecode)] += attention_seconds_;
   result.seconds[static_cast<std::size_t>(Component::kHost)] += exposed_host_.seconds();
-  result.kv_peak_used = static_cast<double>(peak_allocated_);
+  result.seconds[static_cast<std::size_t>(Component::kKvTransfer)] += exposed_transfer_.seconds();
+  result.kv_peak = {peak_.allocated, peak_.internal, peak_.reserved, peak_.external};
   result.kv.used = (allocated_ns_ - internal_ns_ - reserved_ns_) * 1e-9;
   result.kv.internal = internal_ns_ * 1e-9;
   result.kv.reserved = reserved_ns_ * 1e-9;
+  result.kv.external = external_ns_ * 1e-9;
   result.kv.elapsed_s = now.seconds();
   const AttentionWork attention = cost_->decode_attention_work();
   result.flops += attention.flops * decode_context_sum_;
@@ -180,6 +192,8 @@ EngineStats Replica::stats(SimTime now) {
   result.recomputed_tokens = counters.recomputed_tokens;
   result.prefix_hit_tokens = counters.prefix_hit_tokens;
   result.prefix_queried_tokens = counters.prefix_queried_tokens;
+  result.swapped_tokens = counters.swapped_tokens;
+  result.copied_tokens = counters.copied_tokens;
   return result;
 }
 

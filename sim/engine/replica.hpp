@@ -65,6 +65,10 @@ class Replica {
   void commit(SimTime now);
   Flight start(const StepPlan& plan, SimTime now);
   SimTime launch(SimTime now, SimTime duration);
+  SimTime with_transfer(const StepPlan& plan, SimTime compute);
+  void note_peak() {
+    if (kv_.allocated > peak_.allocated) peak_ = kv_;
+  }
   void cool(SimTime until);
   void watch_progress(const StepPlan& plan);
 
@@ -127,8 +131,9 @@ class Replica {
   double decode_context_sum_ = 0;  ///< of the steps priced by decode_step()
   double attention_seconds_ = 0;   ///< likewise
   SimTime exposed_host_;
-  std::int64_t peak_allocated_ = 0;
-  double allocated_ns_ = 0, internal_ns_ = 0, reserved_ns_ = 0;  ///< token-nanoseconds
+  SimTime exposed_transfer_;
+  KvUsage peak_;
+  double allocated_ns_ = 0, internal_ns_ = 0, reserved_ns_ = 0, external_ns_ = 0;  ///< token-ns
   EngineStats stats_;
 };
 

@@ -118,7 +118,7 @@ std::int64_t Replica::take_steps(std::int64_t count) {
   const BlockGrowth::Sums blocks =
       BlockGrowth{block_growth_, growth_period_, growth_phase_, context_growth_}.over(count);
   KvUsage between{kv_.allocated * (count - 1), kv_.internal * (count - 1),
-                  kv_.reserved * (count - 1)};
+                  kv_.reserved * (count - 1), kv_.external * (count - 1)};
   grow(between, blocks.sum, context_growth_ * (count * (count - 1) / 2));
   add_kv(period.ns(), between);
   grow_kv(blocks.after_last, context_growth_ * count);
@@ -148,7 +148,7 @@ void Replica::grow(KvUsage& kv, std::int64_t blocks, std::int64_t tokens) const 
 
 void Replica::grow_kv(std::int64_t blocks, std::int64_t tokens) {
   grow(kv_, blocks, tokens);
-  peak_allocated_ = std::max(peak_allocated_, kv_.allocated);
+  note_peak();
 }
 
 void Replica::account_kv(SimTime now) {
@@ -161,6 +161,7 @@ void Replica::add_kv(std::int64_t ns, const KvUsage& kv) {
   allocated_ns_ += time * static_cast<double>(kv.allocated);
   internal_ns_ += time * static_cast<double>(kv.internal);
   if (kv.reserved != 0) reserved_ns_ += time * static_cast<double>(kv.reserved);
+  if (kv.external != 0) external_ns_ += time * static_cast<double>(kv.external);
 }
 
 void Replica::count_rest(const StepCost* rest, std::int64_t decodes, std::int64_t steps) {

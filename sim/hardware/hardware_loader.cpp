@@ -203,6 +203,10 @@ void read_datasheet(Params& profile, HardwareSpec& spec) {
   }
   Params pcie = block(profile, "pcie");
   spec.pcie_bytes_per_s = rate(pcie, "bytes_per_s_per_direction");
+  if (pcie.has("efficiency")) spec.pcie_efficiency = efficiency(pcie, "efficiency");
+  if (pcie.has("overlaps_compute")) {
+    spec.pcie_overlaps_compute = pcie.required<bool>("overlaps_compute");
+  }
   pcie.finish();
 }
 

@@ -39,7 +39,9 @@ struct HardwareSpec {
   std::optional<double> int8_flops;  ///< absent: likewise
   std::optional<double> nvlink_bytes_per_s;
   double pcie_bytes_per_s = 0;
-  KernelSet kernels;                      ///< vLLM's
+  double pcie_efficiency = 1;          ///< share of it that copies of pinned memory reach
+  bool pcie_overlaps_compute = false;  ///< whether KV moves over it beside kernels, or before them
+  KernelSet kernels;                   ///< vLLM's
   std::optional<KernelSet> tensorrt_llm;  ///< TensorRT-LLM's
   ElementwiseParameters elementwise;
   double sampling_ns_per_logit = 0;  ///< per sampled row and vocabulary entry

@@ -24,6 +24,12 @@ void add_policies(Table<PolicyEntry>& policies) {
 
 void add_allocators(Table<AllocatorEntry>& allocators) {
   allocators.add("paged", "vLLM's block pool: prefix caching, reference counts, LRU");
+  allocators.add("contiguous:max", "one region per request, of max_model_len tokens", {region_max});
+  allocators.add("contiguous:pow2",
+                 "one region per request, the next power of two of what it needs, copied when full",
+                 {region_pow2});
+  allocators.add("contiguous:oracle", "one region per request, of exactly its final length",
+                 {region_oracle});
 }
 
 void add_routers(Table<RouterFactory>& routers) {

@@ -32,8 +32,10 @@ struct PolicyEntry {
   bool vllm_engine = true;      ///< has prefix caching, asynchronous scheduling, speculation
 };
 
-/// An allocator is part of the scheduler; the table says which words `--kv` knows.
-struct AllocatorEntry {};
+/// How KV memory is given out: in blocks, or in contiguous regions sized by a rule.
+struct AllocatorEntry {
+  RegionRule region_rule = nullptr;  ///< null: paged
+};
 
 struct Registries {
   Table<PolicyEntry> policies{"policy"};

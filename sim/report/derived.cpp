@@ -9,6 +9,11 @@ double ratio(double a, double b) {
   return b > 0 ? a / b : 0.0;
 }
 
+KvShares shares(double used, double internal, double reserved, double external, double all) {
+  return {ratio(used, all), ratio(internal, all), ratio(reserved, all), ratio(external, all),
+          1 - ratio(used + internal + reserved + external, all)};
+}
+
 }  // namespace
 
 Throughput throughput_of(const Metrics& m) {
@@ -22,9 +27,19 @@ Throughput throughput_of(const Metrics& m) {
 KvShares kv_shares_of(const RunResult& result) {
   const KvIntegral& kv = result.engine.kv;
   const double all = static_cast<double>(result.kv.capacity_tokens) * kv.elapsed_s;
-  return {ratio(kv.used, all), ratio(kv.internal, all), ratio(kv.reserved, all),
-          ratio(kv.external, all),
-          ratio(result.engine.kv_peak_used, static_cast<double>(result.kv.capacity_tokens))};
+  return shares(kv.used, kv.internal, kv.reserved, kv.external, all);
+}
+
+KvShares kv_shares_at_peak(const RunResult& result) {
+  const KvPeak& peak = result.engine.kv_peak;
+  const auto d = [](std::int64_t tokens) { return static_cast<double>(tokens); };
+  return shares(d(peak.allocated - peak.internal - peak.reserved), d(peak.internal),
+                d(peak.reserved), d(peak.external), d(result.kv.capacity_tokens));
+}
+
+double kv_peak_allocated(const RunResult& result) {
+  return ratio(static_cast<double>(result.engine.kv_peak.allocated),
+               static_cast<double>(result.kv.capacity_tokens));
 }
 
 EngineRates engine_rates_of(const RunResult& result) {
@@ -52,11 +67,13 @@ EngineStats sum_of(const std::vector<EngineStats>& replicas) {
     sum.kv.reserved += stats.kv.reserved;
     sum.kv.external += stats.kv.external;
     sum.kv.elapsed_s += stats.kv.elapsed_s;
-    sum.kv_peak_used = std::max(sum.kv_peak_used, stats.kv_peak_used);
+    if (stats.kv_peak.allocated > sum.kv_peak.allocated) sum.kv_peak = stats.kv_peak;
     sum.preemptions += stats.preemptions;
     sum.recomputed_tokens += stats.recomputed_tokens;
     sum.prefix_hit_tokens += stats.prefix_hit_tokens;
     sum.prefix_queried_tokens += stats.prefix_queried_tokens;
+    sum.swapped_tokens += stats.swapped_tokens;
+    sum.copied_tokens += stats.copied_tokens;
   }
   return sum;
 }

@@ -11,12 +11,16 @@ struct Throughput {
 };
 Throughput throughput_of(const Metrics& metrics);
 
-/// Shares of the KV pool's bytes, averaged over time and replicas. What is missing to 1 was free.
+/// Shares of the KV pool's bytes, which add up to 1.
 struct KvShares {
-  double used = 0, internal = 0, reserved = 0, external = 0;
-  double peak_allocated = 0;  ///< the highest share at any moment
+  double used = 0, internal = 0, reserved = 0, external = 0, free = 0;
 };
+/// Averaged over time and replicas.
 KvShares kv_shares_of(const RunResult& result);
+/// At the moment when most of the pool of any replica was allocated.
+KvShares kv_shares_at_peak(const RunResult& result);
+/// The highest share that was allocated at any moment.
+double kv_peak_allocated(const RunResult& result);
 
 /// MFU and MBU are taken over the whole duration, idle time included.
 struct EngineRates {
@@ -24,7 +28,7 @@ struct EngineRates {
 };
 EngineRates engine_rates_of(const RunResult& result);
 
-/// The sums over all replicas; kv_peak_used and last_step_end are the highest.
+/// The sums over all replicas; kv_peak and last_step_end are the highest.
 EngineStats sum_of(const std::vector<EngineStats>& replicas);
 
 }  // namespace servesim

@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <cmath>
+
 #include "report/derived.hpp"
 
 namespace servesim {
@@ -41,6 +43,10 @@ void add_vllm_keys(Json& run, const RunResult& result) {
   add_distribution(run, "e2el", m.e2el_ms);
 }
 
+std::int64_t whole_bytes(std::int64_t tokens, const KvFacts& kv) {
+  return std::llround(static_cast<double>(tokens) * kv.bytes_per_token);
+}
+
 Json kv_json(const RunResult& result) {
   const EngineStats& e = result.engine;
   const KvShares shares = kv_shares_of(result);
@@ -50,13 +56,21 @@ Json kv_json(const RunResult& result) {
   kv["block_size"] = result.kv.block_size;
   kv["capacity_tokens"] = result.kv.capacity_tokens;
   kv["mean_used"] = shares.used;
-  kv["peak_used"] = shares.peak_allocated;
+  kv["peak_used"] = kv_peak_allocated(result);
   kv["internal_fragmentation"] = shares.internal;
   kv["reservation_waste"] = shares.reserved;
   kv["external_fragmentation"] = shares.external;
+  kv["free"] = shares.free;
+  const KvShares peak = kv_shares_at_peak(result);
+  kv["at_peak"] = {{"used", peak.used},
+                   {"internal_fragmentation", peak.internal},
+                   {"reservation_waste", peak.reserved},
+                   {"external_fragmentation", peak.external},
+                   {"free", peak.free}};
   kv["preemptions"] = e.preemptions;
   kv["recomputed_tokens"] = e.recomputed_tokens;
-  kv["swapped_bytes"] = 0;
+  kv["swapped_bytes"] = whole_bytes(e.swapped_tokens, result.kv);
+  kv["copied_bytes"] = whole_bytes(e.copied_tokens, result.kv);
   kv["prefix_hit_tokens"] = e.prefix_hit_tokens;
   kv["prefix_hit_rate"] =
       e.prefix_queried_tokens > 0

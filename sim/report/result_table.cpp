@@ -69,7 +69,15 @@ std::vector<Figure> engine_figures() {
       {"engine", "batch", Better::kNeither, 7,
        [](const RunResult& r) { return engine_rates_of(r).mean_batch_size; }},
       {"KV pool", "peak", Better::kNeither, 1,
-       [](const RunResult& r) { return kv_shares_of(r).peak_allocated; }, percent},
+       [](const RunResult& r) { return kv_peak_allocated(r); }, percent},
+      {"KV pool", "used", Better::kNeither, 8,
+       [](const RunResult& r) { return kv_shares_of(r).used; }, percent},
+      {"KV pool", "waste", Better::kNeither, 9,
+       [](const RunResult& r) {
+         const KvShares shares = kv_shares_of(r);
+         return shares.internal + shares.reserved + shares.external;
+       },
+       percent},
       {"", "preempted", Better::kNeither, 4,
        [](const RunResult& r) { return static_cast<double>(r.engine.preemptions); }, count},
   };

@@ -20,6 +20,7 @@ struct KvUsage {
   std::int64_t allocated = 0;  ///< slots of allocated blocks
   std::int64_t internal = 0;   ///< of these, not yet filled inside a last block
   std::int64_t reserved = 0;   ///< of these, held for tokens that have not come
+  std::int64_t external = 0;   ///< free slots of no use to the next request
 };
 
 /// One decided step in aggregates, and for how many steps in a row the decision stands.
@@ -45,6 +46,8 @@ struct StepPlan {
   std::int64_t growth_period = 1;
   bool growth_was_reserved = false;  ///< these blocks were allocated before, else they are now
   KvUsage kv;                        ///< after this step's allocations
+  SimTime transfer;  ///< of KV moved for this step: copies within HBM, to and from the host
+  bool transfer_overlaps = false;  ///< beside the step's kernels instead of before them
 
   StepShape shape() const {
     return {decode_seqs, decode_tokens, decode_context, chunks, sampled, shared};
@@ -80,7 +83,7 @@ class BatchPolicy {
   virtual bool arrival_matters() const = 0;
   /// Batches the engine may have in flight: 2 with asynchronous scheduling, else 1.
   virtual int batches_in_flight() const = 0;
-  virtual KvUsage kv_usage() const = 0;
+  virtual KvUsage kv_usage() = 0;
   virtual std::int64_t block_size() const = 0;  ///< tokens
   virtual const struct SchedulerCounters& counters() const = 0;
 
@@ -94,6 +97,8 @@ struct SchedulerCounters {
   std::int64_t recomputed_tokens = 0;
   std::int64_t prefix_hit_tokens = 0;
   std::int64_t prefix_queried_tokens = 0;
+  std::int64_t swapped_tokens = 0;  ///< slots of the blocks moved to the host and back
+  std::int64_t copied_tokens = 0;   ///< moved to a larger region
 };
 
 /// Makes a policy that reports to `sink` and, when not null, writes every step to `log`.

@@ -1,4 +1,5 @@
-/// Which members of the decode group yield their last token at which step.
+/// Which members of the decode group leave it after which step: with their last token, or because
+/// their KV region is full.
 #pragma once
 
 #include <bit>
@@ -11,30 +12,30 @@ namespace servesim {
 
 /// A timing wheel over step numbers (Varghese and Lauck, 1987): putting in and taking out cost
 /// O(1), and the next completion is found through a bitmap of the slots in use. Steps further ahead
-/// than one turn share a slot with nearer ones and are told apart by the member's own last_step.
+/// than one turn share a slot with nearer ones and are told apart by the member's own due_step.
 class CompletionWheel {
  public:
   explicit CompletionWheel(SequenceStore& store)
       : store_(store), slots_(kSlots, kNoSeq), used_(kSlots / 64, 0) {}
 
   void put(SeqId id) {
-    const std::size_t slot = slot_of(store_[id].last_step);
+    const std::size_t slot = slot_of(store_[id].due_step);
     link(slots_[slot], id);
     used_[slot / 64] |= std::uint64_t{1} << (slot % 64);
   }
 
   void take(SeqId id) {
-    const std::size_t slot = slot_of(store_[id].last_step);
+    const std::size_t slot = slot_of(store_[id].due_step);
     Sequence& s = store_[id];
     (s.wheel_before == kNoSeq ? slots_[slot] : store_[s.wheel_before].wheel_after) = s.wheel_after;
     if (s.wheel_after != kNoSeq) store_[s.wheel_after].wheel_before = s.wheel_before;
     if (slots_[slot] == kNoSeq) used_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
   }
 
-  /// Some member whose last step is `step`, or kNoSeq.
+  /// Some member that leaves after `step`, or kNoSeq.
   SeqId due(std::int64_t step) const {
     SeqId id = slots_[slot_of(step)];
-    while (id != kNoSeq && store_[id].last_step != step) id = store_[id].wheel_after;
+    while (id != kNoSeq && store_[id].due_step != step) id = store_[id].wheel_after;
     return id;
   }
 

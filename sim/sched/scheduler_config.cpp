@@ -20,6 +20,13 @@ void require_positive(std::int64_t value, const char* name) {
 
 }  // namespace
 
+SchedulerConfig in_pool_units(SchedulerConfig config) {
+  if (config.region_rule == nullptr) return config;
+  config.num_gpu_blocks = (config.num_gpu_blocks - 1) * config.block_size + 1;
+  config.block_size = 1;
+  return config;
+}
+
 void validate(const SchedulerConfig& config) {
   require_positive(config.block_size, "block_size");
   require_positive(config.max_num_seqs, "max_num_seqs");
@@ -47,6 +54,13 @@ void validate(const SchedulerConfig& config) {
           "speculative decoding needs num_speculative_tokens of 1 or more");
   require(spec.acceptance_rate >= 0 && spec.acceptance_rate <= 1,
           fmt::format("speculative acceptance rate is {}; accepted: 0 to 1", spec.acceptance_rate));
+  require(config.region_rule == nullptr || !config.enable_prefix_caching,
+          "prefix caching needs paged KV: contiguous regions cannot be shared");
+  require(config.region_rule == nullptr || spec.method == SpeculativeMethod::kNone,
+          "speculative decoding needs paged KV");
+  require(config.preemption_mode != PreemptionMode::kSwap || config.region_rule == nullptr,
+          "preemption mode swap needs paged KV: it moves blocks");
+  require(config.swap_blocks >= 0, "the swap space must not be negative");
 }
 
 std::string_view rejection_reason(const SchedulerConfig& config, std::int64_t prompt,

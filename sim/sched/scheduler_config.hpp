@@ -4,9 +4,16 @@
 #include <cstdint>
 #include <string>
 
+#include "cost/kv_moves.hpp"
+#include "kv/region_rules.hpp"
+
 namespace servesim {
 
 enum class SchedulingPolicy : std::uint8_t { kFcfs, kPriority };
+/// What happens to a sequence that must give way: its KV is thrown away and computed again, or
+/// copied to host memory and back; or none ever must, because only what fits to its end is
+/// admitted.
+enum class PreemptionMode : std::uint8_t { kRecompute, kSwap, kStall };
 enum class SpeculativeMethod : std::uint8_t { kNone, kNgram, kEagle };
 
 /// Speculative decoding: how many tokens are drafted per step and how many of them are accepted.
@@ -39,12 +46,22 @@ struct SchedulerConfig {
   /// (what the engine core does) instead of being rejected (what the API server does).
   bool truncate_at_max_model_len = false;
   SpeculativeConfig speculative;
+  /// Contiguous regions sized by this rule; null: paged. REQUIRES then: no prefix caching, no
+  /// speculation.
+  RegionRule region_rule = nullptr;
+  PreemptionMode preemption_mode = PreemptionMode::kRecompute;
+  std::int64_t swap_blocks = 0;  ///< blocks of host memory that kSwap may fill
+  KvMoveCosts moves;
 
   /// Slots beyond the tokens of a step that an allocation must hold (section 10 of the semantics).
   std::int64_t lookahead() const {
     return speculative.method == SpeculativeMethod::kEagle ? speculative.num_speculative_tokens : 0;
   }
 };
+
+/// The same settings in the units of the pool: a contiguous space has slots where a paged one has
+/// blocks.
+SchedulerConfig in_pool_units(SchedulerConfig config);
 
 /// Throws InputError for settings that contradict each other (vLLM's own checks).
 void validate(const SchedulerConfig& config);

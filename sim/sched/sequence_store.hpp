@@ -28,12 +28,14 @@ struct Sequence {
 
   std::int64_t group_base = 0;  ///< in the decode group: computed = group_base + steps so far
   std::int64_t last_step = 0;   ///< in the decode group: the step that yields the last token
+  std::int64_t due_step = 0;    ///< in the decode group: the step after which it leaves
   std::int64_t blocks = 0;      ///< held; in the decode group: ceil(computed / block_size)
   std::int64_t inflight = 0;    ///< tokens scheduled whose results are not processed
   std::int64_t stale = 0;       ///< of a preempted sequence: tokens whose results are still to come
   std::int64_t placeholders = 0;  ///< asynchronous: outputs scheduled but not known
   std::int64_t drafts = 0;        ///< speculative tokens for the next step
   std::int64_t lost = 0;          ///< tokens computed when it was last preempted
+  std::int64_t swapped = 0;       ///< tokens whose KV is in the swap space
   std::int64_t session = -1;      ///< see NewSequence
   std::uint32_t run_number = 0;   ///< order in the running list
   std::uint64_t generation = 0;   ///< tells this tenant of the slot from the next

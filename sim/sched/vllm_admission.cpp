@@ -55,7 +55,9 @@ std::int64_t VllmScheduler::match_prefix(SeqId id) {
 /// False when `id`, the head of `queue`, must wait, and so all behind it.
 bool VllmScheduler::admit(Decision& decision, WaitingQueue& queue, SeqId id, bool pads) {
   Sequence& s = store_[id];
-  const std::int64_t hit = match_prefix(id);
+  const std::int64_t cached = match_prefix(id);
+  // The last token is always computed: something must be there to sample from.
+  const std::int64_t hit = std::max(cached, std::min(s.swapped, s.num_tokens() - 1));
   std::int64_t tokens = s.num_tokens() - hit;
   std::int64_t drafts = 0;
   if (pads && tokens == 1) {
@@ -73,13 +75,20 @@ bool VllmScheduler::admit(Decision& decision, WaitingQueue& queue, SeqId id, boo
 
   const std::int64_t blocks = blocks_to_admit(s, hit, tokens);
   if (blocks < 0) return false;
+  if (regions_ && !place_region(id)) return false;
   queue.remove(id);
   if (BlockTable* table = table_of(id); table != nullptr && match_.blocks > 0)
     pool_.touch(*table, match_);
   s.blocks = match_.blocks;
+  held_ += s.blocks;
   s.computed = hit;
+  slack_ -= hit - cached;  // swapped in: these tokens come with the blocks taken below
+  if (s.swapped > 0) {
+    moved_in_ += (blocks_for(hit) - match_.blocks) * config_.block_size;
+    drop_swapped(s);
+  }
   take_blocks(id, blocks, std::min(hit + tokens, s.num_tokens()));
-  start_running(decision, id, hit);
+  start_running(decision, id, cached);
   schedule(decision, id, tokens, drafts);
   return true;
 }
@@ -95,6 +104,10 @@ std::int64_t VllmScheduler::blocks_to_admit(const Sequence& s, std::int64_t hit,
                                   0);
   };
   if (config_.scheduler_reserve_full_isl && missing(s.num_tokens()) > room) return -1;
+  if (config_.preemption_mode == PreemptionMode::kStall) {
+    const std::int64_t to_the_end = last_blocks(s) - match_.blocks;
+    if (to_the_end > room - (promised_ - held_)) return -1;
+  }
   const std::int64_t blocks = missing(hit + tokens + config_.lookahead());
   return blocks > room ? -1 : blocks;
 }
@@ -111,6 +124,7 @@ void VllmScheduler::start_running(Decision& decision, SeqId id, std::int64_t hit
   s.status = SequenceStatus::kRunning;
   s.skipped = false;
   s.run_number = ++run_numbers_;
+  if (config_.preemption_mode == PreemptionMode::kStall) promised_ += last_blocks(s);
   running_.push_back(store_, id);
   if (!rebuild_specials_) specials_.push_back(id);
   if (log_ != nullptr) {

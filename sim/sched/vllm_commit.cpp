@@ -98,12 +98,9 @@ void VllmScheduler::take_departed(SeqId id, SimTime done) {
   Sequence& s = store_[id];
   s.last_token = done;
   if (s.grouped) return;  // it is back, and its counters are the group's
-  s.inflight = 0;
+  --s.inflight;
   const bool stale = s.stale > 0;
-  if (stale) {
-    s.stale = 0;
-    --stale_sequences_;
-  }
+  if (stale && --s.stale == 0) --stale_sequences_;
   ++s.outputs;
   if (!stale) {
     --s.placeholders;
@@ -118,6 +115,10 @@ void VllmScheduler::collect_finished_members(std::int64_t step, SimTime done) {
   for (SeqId id = completions_.due(step); id != kNoSeq; id = completions_.due(step)) {
     leave_group(id, step);
     store_[id].last_token = done;
+    if (store_[id].last_step > step) {  // its region is full
+      make_special(id);
+      continue;
+    }
     finished_.push_back({store_[id].run_number, id, false});
   }
 }
@@ -139,6 +140,7 @@ void VllmScheduler::finish(const Finished& finished) {
     release(id);
   } else {  // preempted with its last token in flight
     (s.skipped ? skipped_ : waiting_).remove(id);
+    drop_swapped(s);
   }
   if (pool_.caching())
     sessions_.close(pool_.contents(), s.session, s.prompt + s.outputs, tables_[id].path);

@@ -30,6 +30,7 @@ bool VllmScheduler::schedule_running_fast(Decision& decision) {
   SeqId last = kNoSeq;
   for (const SeqId id : specials_) {
     const std::int64_t tokens = wanted_tokens(store_[id]);
+    if (regions_ && outgrows_region(id, tokens)) return false;
     wanted += tokens;
     wanting += tokens > 0 ? 1 : 0;
     if (tokens > 0) last = id;
@@ -66,6 +67,7 @@ bool VllmScheduler::schedule_running_fast(Decision& decision) {
 
 void VllmScheduler::take_group_growth(std::int64_t blocks) {
   pool_.take(blocks);
+  held_ += blocks;
   slack_ += blocks * config_.block_size;
 }
 
@@ -155,6 +157,7 @@ void VllmScheduler::preempt(Decision& decision, SeqId victim) {
   running_.remove(store_, victim);
   if (BlockTable* table = table_of(victim)) pool_.make_findable(*table);
   s.lost = std::max(s.lost, std::min(s.computed, s.num_tokens()));
+  if (config_.preemption_mode == PreemptionMode::kSwap) swap_out(s);
   release(victim);
   s.computed = 0;
   s.drafts = 0;

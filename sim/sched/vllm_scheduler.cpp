@@ -8,20 +8,25 @@ namespace servesim {
 
 VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, ScheduleLog* log,
                              std::uint64_t seed)
-    : config_(config),
+    : config_(in_pool_units(config)),
       sink_(sink),
       log_(log),
       acceptance_(seed, "sched.acceptance"),
-      block_size_(config.block_size),
+      block_size_(config_.block_size),
       watermark_blocks_(static_cast<std::int64_t>(
-          std::floor(config.watermark * static_cast<double>(config.num_gpu_blocks)))),
+          std::floor(config_.watermark * static_cast<double>(config_.num_gpu_blocks)))),
       waiting_(config.scheduling_policy, store_, ids_),
       skipped_(config.scheduling_policy, store_, ids_),
-      pool_(config.num_gpu_blocks - 1, block_size_, config.enable_prefix_caching),
+      pool_(config_.num_gpu_blocks - 1, block_size_, config_.enable_prefix_caching),
       group_(block_size_),
       completions_(store_) {
+  if (config_.region_rule != nullptr) {
+    regions_.emplace(config_.region_rule, pool_.usable(), config_.max_model_len);
+  }
   plan_.block_growth = group_.growth_table();
-  plan_.growth_period = config.block_size;
+  plan_.growth_period = config_.block_size;
+  plan_.growth_was_reserved = regions_.has_value();
+  plan_.transfer_overlaps = config_.moves.overlaps_compute;
 }
 
 void VllmScheduler::Record::reset(std::int64_t new_step) {
@@ -70,6 +75,7 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   fill_plan(record);
   advance(record);
   plan_.kv = kv_usage();
+  price_moves();
   plan_.shared = shared_context();
   plan_.horizon = decision.preempted ? 1 : horizon(record);
   return plan_;
@@ -90,7 +96,8 @@ bool VllmScheduler::plan_plain_decodes(Record& record) {
   record.group_count = count;
   plan_.chunks.clear();
   set_group_plan(count);
-  plan_.kv = {pool_.used() * config_.block_size, slack_, 0};
+  plan_.kv = regions_ ? kv_usage() : KvUsage{pool_.used() * config_.block_size, slack_, 0, 0};
+  plan_.transfer = SimTime(0);
   plan_.shared = shared_context();
   plan_.horizon = horizon(record);
   return true;
@@ -156,7 +163,12 @@ void VllmScheduler::join_group(Entry& entry) {
   Sequence& s = store_[entry.seq];
   const std::int64_t outputs_scheduled =
       s.outputs + (config_.async_scheduling ? s.placeholders : 1);
-  s.last_step = step_ + s.target - outputs_scheduled;
+  s.last_step = s.due_step = step_ + s.target - outputs_scheduled;
+  if (regions_) {
+    const std::int64_t room = regions_->size(entry.seq) - s.computed;
+    if (room == 0 && s.last_step > step_) return;  // the next token needs a larger region
+    s.due_step = std::min(s.last_step, step_ + room);
+  }
   s.group_base = s.computed - step_;
   s.grouped = true;
   entry.joined = true;
@@ -220,6 +232,7 @@ std::int64_t VllmScheduler::horizon(const Record& record) {
 
 void VllmScheduler::extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) {
   pool_.take(blocks);
+  held_ += blocks;
   slack_ += blocks * config_.block_size - steps * group_.count();
   step_ += steps;
   committed_ += steps;
@@ -237,9 +250,13 @@ bool VllmScheduler::arrival_matters() const {
   return waiting_.empty() && skipped_.empty();
 }
 
-KvUsage VllmScheduler::kv_usage() const {
+KvUsage VllmScheduler::kv_usage() {
+  if (regions_) {
+    const std::int64_t reserved = regions_->space().used();
+    return {reserved, 0, reserved - pool_.used(), regions_->external()};
+  }
   const std::int64_t reserved = speculates() ? reserved_tokens() : 0;
-  return {pool_.used() * config_.block_size, slack_ - reserved, reserved};
+  return {pool_.used() * config_.block_size, slack_ - reserved, reserved, 0};
 }
 
 std::int64_t VllmScheduler::reserved_tokens() const {
@@ -256,12 +273,14 @@ bool VllmScheduler::allocate(SeqId id, std::int64_t tokens) {
       std::min(s.computed + tokens + config_.lookahead(), config_.max_model_len);
   const std::int64_t blocks = std::max<std::int64_t>(blocks_for(end) - s.blocks, 0);
   if (blocks > pool_.free()) return false;
+  if (regions_ && end > regions_->size(id) && !grow_region(id, end)) return false;
   take_blocks(id, blocks, std::min(s.computed + tokens, s.num_tokens()));
   return true;
 }
 
 void VllmScheduler::take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens) {
   pool_.take(blocks);
+  held_ += blocks;
   store_[id].blocks += blocks;
   slack_ += blocks * config_.block_size;
   if (BlockTable* table = table_of(id)) {
@@ -272,6 +291,9 @@ void VllmScheduler::take_blocks(SeqId id, std::int64_t blocks, std::int64_t regi
 void VllmScheduler::release(SeqId id) {
   Sequence& s = store_[id];
   slack_ -= s.blocks * config_.block_size - s.computed;
+  held_ -= s.blocks;
+  if (config_.preemption_mode == PreemptionMode::kStall) promised_ -= last_blocks(s);
+  if (regions_) regions_->release(id);
   if (BlockTable* table = table_of(id)) {
     pool_.release(*table, s.blocks);
   } else {
@@ -280,8 +302,15 @@ void VllmScheduler::release(SeqId id) {
   s.blocks = 0;
 }
 
+/// Slots that `s` needs in the end: the KV of its last token is never computed.
+std::int64_t VllmScheduler::last_slots(const Sequence& s) const {
+  const std::int64_t drafts = config_.speculative.num_speculative_tokens + config_.lookahead();
+  return std::min(s.prompt + s.target - 1 + drafts, config_.max_model_len);
+}
+
 void VllmScheduler::check_integrity() const {
   pool_.check_integrity();
+  if (regions_) regions_->space().check_integrity();
   const auto require = [](bool holds, const char* what) {
     if (!holds) throw std::logic_error(what);
   };
@@ -297,7 +326,9 @@ void VllmScheduler::check_integrity() const {
     members += s.grouped ? 1 : 0;
     slack += blocks * config_.block_size - computed;
     held += blocks;
+    require(!regions_ || computed <= regions_->size(id), "a sequence is larger than its region");
   }
+  require(held == held_, "the blocks that are held are miscounted");
   require(members == group_.count(), "the decode group miscounts its members");
   require(members + static_cast<std::int64_t>(specials_.size()) == running_.size(),
           "a running sequence is neither in the group nor special");

@@ -1,11 +1,14 @@
 /// vLLM's V1 scheduler: the same decisions, in O(1) per decode step.
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/rng.hpp"
 #include "kv/block_pool.hpp"
+#include "kv/region_table.hpp"
 #include "kv/session_contents.hpp"
 #include "sched/batch_policy.hpp"
 #include "sched/completion_wheel.hpp"
@@ -38,7 +41,7 @@ class VllmScheduler : public BatchPolicy {
   bool has_unfinished() const override { return store_.live() > 0; }
   bool arrival_matters() const override;
   int batches_in_flight() const override { return config_.async_scheduling ? 2 : 1; }
-  KvUsage kv_usage() const override;
+  KvUsage kv_usage() override;
   std::int64_t block_size() const override { return config_.block_size; }
   const SchedulerCounters& counters() const override { return counters_; }
   void check_integrity() const override;
@@ -94,6 +97,18 @@ class VllmScheduler : public BatchPolicy {
   bool allocate(SeqId id, std::int64_t tokens);
   void take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens);
   void release(SeqId id);
+  std::int64_t last_slots(const Sequence& s) const;
+  std::int64_t last_blocks(const Sequence& s) const {
+    return std::min(blocks_for(last_slots(s)), pool_.usable());
+  }
+
+  // contiguous regions, swapping, reservations to the end: vllm_memory.cpp
+  bool place_region(SeqId id);
+  bool outgrows_region(SeqId id, std::int64_t tokens) const;
+  bool grow_region(SeqId id, std::int64_t end);
+  void swap_out(Sequence& s);
+  void price_moves();
+  void drop_swapped(Sequence& s);
 
   // the running pass: vllm_running.cpp
   bool last_token_in_flight(const Sequence& s) const;
@@ -155,6 +170,7 @@ class VllmScheduler : public BatchPolicy {
   WaitingQueue waiting_;
   WaitingQueue skipped_;  ///< passed over; looked at before those that wait
   BlockPool pool_;
+  std::optional<RegionTable> regions_;  ///< contiguous KV: the pool then counts single slots
   DecodeGroup group_;
   CompletionWheel completions_;  ///< of the group
 
@@ -168,6 +184,10 @@ class VllmScheduler : public BatchPolicy {
   std::vector<SeqId> scratch_;
   bool rebuild_specials_ = false;  ///< during a step taken one by one
   std::int64_t slack_ = 0;         ///< slots of held blocks that hold no computed token
+  std::int64_t held_ = 0;          ///< blocks that running sequences hold, shared ones each time
+  std::int64_t promised_ = 0;      ///< kStall: blocks that they will hold in the end
+  std::int64_t swap_used_ = 0;     ///< blocks in the swap space
+  std::int64_t moved_in_ = 0, moved_out_ = 0, copied_ = 0;  ///< tokens, for the step being planned
   std::uint32_t run_numbers_ = 0;
   std::int64_t stale_sequences_ = 0;
   bool finished_since_plan_ = false;

@@ -118,12 +118,13 @@ SchedulerConfig scheduler_config(const oracle::Config& from) {
 }
 
 Outcome run(const oracle::Config& config, const std::vector<oracle::Request>& requests,
-            const AffinePrice& price, ScheduleLog* log, TicketNames* names) {
+            const AffinePrice& price, const Adjust& adjust, ScheduleLog* log, TicketNames* names) {
   VectorTrace trace(requests);
   Recorder recorder(requests.size());
   RunControl control;
   ClusterConfig cluster;
   cluster.scheduler = scheduler_config(config);
+  if (adjust) adjust(cluster.scheduler);
   cluster.host.step = SimTime(config.host_ns);
   cluster.wait_for_arrivals = true;
   ClusterParts parts;
@@ -139,6 +140,9 @@ Outcome run(const oracle::Config& config, const std::vector<oracle::Request>& re
   recorder.outcome.kv_used = stats[0].kv.used;
   recorder.outcome.kv_internal = stats[0].kv.internal;
   recorder.outcome.kv_reserved = stats[0].kv.reserved;
+  recorder.outcome.kv_external = stats[0].kv.external;
+  recorder.outcome.elapsed_s = stats[0].kv.elapsed_s;
+  recorder.outcome.stats = stats[0];
   return recorder.outcome;
 }
 
@@ -183,16 +187,17 @@ std::unique_ptr<StepCostModel> AffinePrice::for_engine() const {
 }
 
 Outcome run_engine(const oracle::Config& config, const std::vector<oracle::Request>& requests,
-                   const AffinePrice& price) {
-  return run(config, requests, price, nullptr, nullptr);
+                   const AffinePrice& price, const Adjust& adjust) {
+  return run(config, requests, price, adjust, nullptr, nullptr);
 }
 
 std::vector<oracle::LoggedStep> log_engine(const oracle::Config& config,
                                            const std::vector<oracle::Request>& requests,
-                                           const AffinePrice& price, Outcome* outcome) {
+                                           const AffinePrice& price, Outcome* outcome,
+                                           const Adjust& adjust) {
   LogCollector log;
   TicketNames ids;
-  const Outcome result = run(config, requests, price, &log, &ids);
+  const Outcome result = run(config, requests, price, adjust, &log, &ids);
   if (outcome != nullptr) *outcome = result;
   const Names names(ids);
   std::vector<oracle::LoggedStep> steps;

@@ -2,6 +2,7 @@
 /// compared.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,6 +10,8 @@
 
 #include "core/time.hpp"
 #include "cost/step_cost_model.hpp"
+#include "engine/engine_stats.hpp"
+#include "sched/scheduler_config.hpp"
 #include "support/oracle/types.hpp"
 
 namespace servesim::testing {
@@ -28,6 +31,8 @@ struct Outcome {
   std::int64_t recomputed_tokens = 0;
   std::int64_t steps = 0;
   double kv_used = 0, kv_internal = 0, kv_reserved = 0;  ///< token-seconds; production engine only
+  double kv_external = 0, elapsed_s = 0;
+  EngineStats stats;  ///< production engine only
 };
 
 /// How steps are priced: an affine function of what is in them, whole nanoseconds.
@@ -38,14 +43,18 @@ struct AffinePrice {
   std::unique_ptr<StepCostModel> for_engine() const;
 };
 
+/// Changes settings that the oracle does not know.
+using Adjust = std::function<void(SchedulerConfig&)>;
+
 /// One replica of the production engine, in stretches.
 Outcome run_engine(const oracle::Config& config, const std::vector<oracle::Request>& requests,
-                   const AffinePrice& price);
+                   const AffinePrice& price, const Adjust& adjust = {});
 
 /// The same step by step, with its log; `outcome` may be null.
 std::vector<oracle::LoggedStep> log_engine(const oracle::Config& config,
                                            const std::vector<oracle::Request>& requests,
-                                           const AffinePrice& price, Outcome* outcome = nullptr);
+                                           const AffinePrice& price, Outcome* outcome = nullptr,
+                                           const Adjust& adjust = {});
 
 /// What the oracle says.
 Outcome run_oracle(const oracle::Config& config, const std::vector<oracle::Request>& requests,

@@ -13,7 +13,7 @@ namespace {
 class StaticPolicy : public BatchPolicy {
  public:
   StaticPolicy(const SchedulerConfig& config, SequenceSink& sink)
-      : config_(config), sink_(sink), group_(BlockSize(config.block_size)) {}
+      : config_(in_pool_units(config)), sink_(sink), group_(BlockSize(config_.block_size)) {}
 
   void add(const NewSequence& sequence) override {
     waiting_.push_back(sequence);
@@ -29,9 +29,9 @@ class StaticPolicy : public BatchPolicy {
   bool has_unfinished() const override { return !batch_.empty() || !waiting_.empty(); }
   bool arrival_matters() const override { return false; }
   int batches_in_flight() const override { return 1; }
-  KvUsage kv_usage() const override {
-    return {batch_blocks_ * config_.block_size, internal_,
-            batch_blocks_ * config_.block_size - internal_ - computed_};
+  KvUsage kv_usage() override {
+    const std::int64_t allocated = batch_blocks_ * config_.block_size;
+    return {allocated, internal_, allocated - internal_ - computed_, unusable()};
   }
   std::int64_t block_size() const override { return config_.block_size; }
   const SchedulerCounters& counters() const override { return counters_; }
@@ -44,8 +44,21 @@ class StaticPolicy : public BatchPolicy {
     SequenceOutcome outcome;
   };
 
+  std::int64_t pool_blocks() const { return config_.num_gpu_blocks - 1; }
+  /// What a member holds from the start of its batch to the end: nobody is ever preempted, so a
+  /// region must do for its end.
   std::int64_t blocks_of(const NewSequence& s) const {
-    return (s.prompt + s.max_tokens - 1 + config_.block_size - 1) / config_.block_size;
+    const std::int64_t slots = s.prompt + s.max_tokens - 1;
+    if (config_.region_rule == nullptr) {
+      return (slots + config_.block_size - 1) / config_.block_size;
+    }
+    return config_.region_rule(slots, slots, std::min(config_.max_model_len, pool_blocks()));
+  }
+  /// Regions of a batch lie side by side; what is left may be too little for one more.
+  std::int64_t unusable() const {
+    if (config_.region_rule == nullptr || waiting_.empty()) return 0;
+    const std::int64_t left = pool_blocks() - batch_blocks_;
+    return left < blocks_of(waiting_.front()) ? left : 0;
   }
   /// The step in which this member of the batch gets its last token.
   std::int64_t last_step(std::size_t member) const {
@@ -80,7 +93,7 @@ class StaticPolicy : public BatchPolicy {
 void StaticPolicy::form_batch(SimTime now) {
   while (!waiting_.empty() && std::ssize(batch_) < config_.max_num_seqs) {
     const std::int64_t blocks = blocks_of(waiting_.front());
-    if (batch_blocks_ + blocks > config_.num_gpu_blocks - 1) break;
+    if (batch_blocks_ + blocks > pool_blocks()) break;
     batch_blocks_ += blocks;
     batch_.push_back({waiting_.front(), 0, {}});
     batch_.back().outcome.scheduled = now;
@@ -206,7 +219,8 @@ void StaticPolicy::finish(Member& member, SimTime done) {
 }
 
 void StaticPolicy::check_integrity() const {
-  if (batch_blocks_ > config_.num_gpu_blocks - 1 || internal_ < 0 || kv_usage().reserved < 0) {
+  const std::int64_t reserved = batch_blocks_ * config_.block_size - internal_ - computed_;
+  if (batch_blocks_ > pool_blocks() || internal_ < 0 || reserved < 0) {
     throw std::logic_error("StaticPolicy: the blocks of the batch do not add up");
   }
 }

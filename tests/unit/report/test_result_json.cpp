@@ -24,7 +24,7 @@ RunResult sample() {
   r.engine.kv.used = 800;
   r.engine.kv.internal = 80;
   r.engine.kv.elapsed_s = 2;
-  r.engine.kv_peak_used = 800;
+  r.engine.kv_peak.allocated = 800;
   r.engine.prefix_hit_tokens = 30;
   r.engine.prefix_queried_tokens = 120;
   r.peak_flops = 1e13;
