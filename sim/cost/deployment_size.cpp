@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "cost/deployment.hpp"
 #include "cost/explain.hpp"
+#include "cost/roofline_cost_model.hpp"
 
 namespace servesim {
 namespace {
@@ -146,17 +147,21 @@ std::vector<BatchPoint> batch_curve(const ModelSpec& model, const HardwareSpec& 
   deployment.kv = query.memory.kv;
   deployment.tensor_parallel = query.memory.tensor_parallel;
   std::vector<BatchPoint> curve;
-  for (std::int64_t batch = 1; batch <= last;
-       batch = batch < last ? std::min(2 * batch, last) : last + 1) {
+  if (last < 1) return curve;
+  RooflineCostModel cost_model(model, hardware, deployment);
+  std::int64_t batch = 1;
+  while (true) {
     StepShape shape;
     shape.decode_seqs = shape.decode_tokens = shape.sampled = batch;
     shape.decode_context = batch * query.context;
-    const StepExplanation step = explain(model, hardware, deployment, shape, Heat{0});
-    const double seconds = step.total.seconds;
-    curve.push_back(
-        {batch, seconds, d(batch) / seconds, 1 / seconds, limit_name(step.total.limit)});
+    const StepCost cost = cost_model.price(shape, Heat{0});
+    const double seconds = cost.total.seconds();
+    const Limit limit = limit_of(cost.flops / seconds / cost_model.peak_flops(),
+                                 cost.hbm_bytes / seconds / cost_model.peak_bytes_per_s());
+    curve.push_back({batch, seconds, d(batch) / seconds, 1 / seconds, limit_name(limit)});
+    if (batch == last) return curve;
+    batch = std::min(2 * batch, last);
   }
-  return curve;
 }
 
 }  // namespace servesim

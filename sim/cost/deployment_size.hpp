@@ -104,7 +104,8 @@ struct BatchPoint {
 };
 
 /// Throughput against latency: batches of 1, 2, 4, ... up to ridge_batch or max_batch, whichever is
-/// smaller, which is the last point. Empty when not one sequence fits. Throws InputError when the
+/// smaller, which is the last point. Throughput may fall by some percent at the last one: a batch
+/// that fills no whole tiles. Empty when not one sequence fits. Throws InputError when the
 /// step cannot be priced (no all-reduce data for so many GPUs).
 std::vector<BatchPoint> batch_curve(const ModelSpec& model, const HardwareSpec& hardware,
                                     const SizeQuery& query, const DeploymentSize& size);
