@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "core/error.hpp"
@@ -141,7 +142,11 @@ DeploymentSize size_deployment(const ModelSpec& model, const HardwareSpec& hardw
 
 std::vector<BatchPoint> batch_curve(const ModelSpec& model, const HardwareSpec& hardware,
                                     const SizeQuery& query, const DeploymentSize& size) {
-  const std::int64_t last = std::min(size.max_batch, size.ridge_batch.value_or(size.max_batch));
+  std::int64_t last = size.max_batch;
+  if (size.ridge_batch) {
+    const auto ridge_batch = static_cast<std::uint64_t>(*size.ridge_batch);
+    last = std::min(last, static_cast<std::int64_t>(std::bit_ceil(ridge_batch)));
+  }
   DeploymentSpec deployment;
   deployment.weights = query.memory.weights;
   deployment.kv = query.memory.kv;

@@ -103,10 +103,10 @@ struct BatchPoint {
   std::string_view bound;  ///< limit_name() of the step
 };
 
-/// Throughput against latency: batches of 1, 2, 4, ... up to ridge_batch or max_batch, whichever is
-/// smaller, which is the last point. Throughput may fall by some percent at the last one: a batch
-/// that fills no whole tiles. Empty when not one sequence fits. Throws InputError when the
-/// step cannot be priced (no all-reduce data for so many GPUs).
+/// Throughput against latency: batches of 1, 2, 4, ... until one has reached ridge_batch, or up to
+/// max_batch, which is then the last point. Throughput may fall by some percent at such a last
+/// point, when it fills no whole tiles. Empty when not one sequence fits. Throws InputError when
+/// the step cannot be priced (no all-reduce data for so many GPUs).
 std::vector<BatchPoint> batch_curve(const ModelSpec& model, const HardwareSpec& hardware,
                                     const SizeQuery& query, const DeploymentSize& size);
 
