@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cli/outputs.hpp"
 #include "cli/size_flags.hpp"
 #include "cli/terminal.hpp"
