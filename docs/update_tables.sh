@@ -20,6 +20,9 @@ awk '
   skipping { if ($0 == "<!-- end -->") skipping = 0; next }
   { print }
   /^\.\/run simulate/ { command = $0 }
-  /^<!-- table:/ { run(command " --no-progress"); after = 1 }
+  /^<!-- table:/ {
+    run(command ~ /simulate size/ ? command : command " --no-progress")
+    after = 1
+  }
 ' README.md >README.md.new
 mv README.md.new README.md

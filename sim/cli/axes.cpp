@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -112,6 +113,9 @@ std::vector<Axis> setup_axes() {
            &RunSpec::quantization),
       text("kv-cache-dtype", Scope::kEngine, "NAME", "auto|fp8|int8|int4 [auto]",
            &RunSpec::kv_cache_dtype),
+      integer("num-kv-heads", Scope::kEngine,
+              "KV heads instead of the model's: 1 is MQA, as many as heads is MHA",
+              &RunSpec::num_kv_heads, 1, kManyTokens),
       text("attention", Scope::kEngine, "NAME",
            "flash, or naive: scores and softmax go through memory [flash]", &RunSpec::attention),
       integer("attention-top-k", Scope::kEngine, "Cached tokens a query reads at most [all]",
@@ -185,18 +189,10 @@ std::vector<Axis> load_axes() {
   };
 }
 
-std::vector<std::string> split_list(const std::string& name, const std::string& text) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (true) {
-    const std::size_t end = text.find(',', begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (parts.back().empty()) {
-      throw InputError(fmt::format("--{} {}: the list has an empty entry", name, text));
-    }
-    if (end == std::string::npos) return parts;
-    begin = end + 1;
-  }
+void declare_axis(FlagSet& flags, const Axis& axis) {
+  const Arity arity = axis.kind == Kind::kSwitch ? Arity::kOptional : Arity::kEach;
+  flags.add({axis.name, axis.value_name, axis.help, arity});
+  if (axis.kind == Kind::kSwitch) flags.add({"no-" + axis.name, "", "", Arity::kNone});
 }
 
 std::vector<std::string> switch_values(const FlagSet& flags, const Axis& axis) {
@@ -239,12 +235,32 @@ const std::vector<Axis>& axes() {
   return kAll;
 }
 
+std::vector<std::string> split_list(const std::string& name, const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t end = text.find(',', begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (parts.back().empty()) {
+      throw InputError(fmt::format("--{} {}: the list has an empty entry", name, text));
+    }
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+}
+
 void add_axes(FlagSet& flags, Axis::Scope scope) {
   for (const Axis& axis : axes()) {
-    if (axis.scope != scope) continue;
-    const Arity arity = axis.kind == Kind::kSwitch ? Arity::kOptional : Arity::kEach;
-    flags.add({axis.name, axis.value_name, axis.help, arity});
-    if (axis.kind == Kind::kSwitch) flags.add({"no-" + axis.name, "", "", Arity::kNone});
+    if (axis.scope == scope) declare_axis(flags, axis);
+  }
+}
+
+void add_axes(FlagSet& flags, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto found = std::find_if(axes().begin(), axes().end(),
+                                    [&](const Axis& axis) { return axis.name == name; });
+    if (found == axes().end()) throw std::out_of_range("no axis " + name);
+    declare_axis(flags, *found);
   }
 }
 

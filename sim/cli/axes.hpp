@@ -36,6 +36,12 @@ const std::vector<Axis>& axes();
 /// Declares the axes of `scope`.
 void add_axes(FlagSet& flags, Axis::Scope scope);
 
+/// Declares the axes called `names`. Throws std::out_of_range for a name that is none.
+void add_axes(FlagSet& flags, const std::vector<std::string>& names);
+
+/// The entries of "a,b,c". Throws InputError, which names the flag, for an empty one.
+std::vector<std::string> split_list(const std::string& flag, const std::string& text);
+
 /// The values of one axis, as given.
 struct AxisValues {
   const Axis* axis;

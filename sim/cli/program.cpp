@@ -47,9 +47,10 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (verb == "list") return run_list(rest);
   if (verb == "generate") return run_generate(rest);
   if (verb == "explain") return run_explain(rest);
+  if (verb == "size") return run_size(rest, command_line(arguments));
   if (verb == "validate") return run_validate(rest);
   if (verb == "help") return run_simulate({"--help"}, "");
-  throw unknown_name("verb", verb, {"list", "generate", "explain", "validate", "help"});
+  throw unknown_name("verb", verb, {"list", "generate", "explain", "size", "validate", "help"});
 }
 
 /// One line, whatever the message held.

@@ -265,6 +265,10 @@ void Resolver::resolve_flags(const RunSpec& spec, ResolvedRun& run) {
   const auto& loaded_hardware = hardware(spec.hardware.value_or(std::string(kDefaultHardware)));
   inputs.model = loaded_model.spec;
   inputs.hardware = loaded_hardware.spec;
+  if (spec.num_kv_heads) {
+    inputs.model.override_kv_heads(*spec.num_kv_heads);
+    run.config["num_kv_heads"] = *spec.num_kv_heads;
+  }
   inputs.deployment.tensor_parallel = spec.tensor_parallel_size.value_or(1);
   inputs.deployment.weights = parse_weight_format(spec.quantization.value_or("none"));
   inputs.deployment.kv = parse_kv_format(spec.kv_cache_dtype.value_or("auto"));

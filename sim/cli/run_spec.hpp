@@ -17,6 +17,7 @@ struct RunSpec {
   std::optional<std::string> policy, kv, model, hardware, router;
   std::optional<std::int64_t> tensor_parallel_size, replicas;
   std::optional<std::string> dtype, quantization, kv_cache_dtype;
+  std::optional<std::int64_t> num_kv_heads;
   std::optional<std::string> step_time, attention;
   std::optional<std::int64_t> attention_top_k;
 

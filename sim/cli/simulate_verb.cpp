@@ -24,10 +24,10 @@ namespace servesim {
 namespace {
 
 FlagSet declare_flags() {
-  FlagSet flags(
-      "",
-      "Replays request traces through a simulated LLM server and reports what its users "
-      "would see.\nOther verbs: simulate list | generate | explain | validate, each with --help.");
+  FlagSet flags("",
+                "Replays request traces through a simulated LLM server and reports what its users "
+                "would see.\nOther verbs: simulate list | generate | explain | size | validate, "
+                "each with --help.");
   flags.group("Traces");
   add_axes(flags, Axis::Scope::kTrace);
   flags.group("Engine (each takes a list: --block-size 1,16,64; the runs are the product)");

@@ -16,6 +16,9 @@ int run_generate(const std::vector<std::string>& arguments);
 /// What one step costs, and why.
 int run_explain(const std::vector<std::string>& arguments);
 
+/// Will it fit: the HBM budget of deployments and of training. `command` as in run_simulate().
+int run_size(const std::vector<std::string>& arguments, const std::string& command);
+
 /// Predictions against published measurements.
 int run_validate(const std::vector<std::string>& arguments);
 

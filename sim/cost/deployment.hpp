@@ -28,6 +28,10 @@ struct DeploymentSpec {
   KernelFamily kernels = KernelFamily::kVllm;
 };
 
+/// Peak FLOP/s of one GPU in the type that weights of `format` run in: 8-bit weights at the 8-bit
+/// peak where the GPU has one, all others at the 16-bit peak.
+double peak_flops(const HardwareSpec& hardware, WeightFormat format);
+
 /// "flash" | "naive". Throws InputError for anything else.
 AttentionKind parse_attention_kind(std::string_view text);
 

@@ -9,7 +9,6 @@ namespace {
 
 PartExplanation explain_part(Component component, const KernelCost& cost, double peak_flops,
                              double peak_bytes_per_s) {
-  constexpr double kIdle = 0.1;
   PartExplanation part;
   part.component = component;
   part.seconds = cost.seconds;
@@ -20,13 +19,7 @@ PartExplanation explain_part(Component component, const KernelCost& cost, double
     part.mfu = cost.flops / cost.seconds / peak_flops;
     part.mbu = cost.hbm_bytes / cost.seconds / peak_bytes_per_s;
   }
-  if (component == Component::kAllReduce) {
-    part.limit = Limit::kLink;
-  } else if (std::max(part.mfu, part.mbu) < kIdle) {
-    part.limit = Limit::kLatency;
-  } else {
-    part.limit = part.mfu > part.mbu ? Limit::kCompute : Limit::kMemory;
-  }
+  part.limit = component == Component::kAllReduce ? Limit::kLink : limit_of(part.mfu, part.mbu);
   return part;
 }
 
@@ -50,6 +43,12 @@ std::string_view limit_name(Limit limit) {
       return "link";
   }
   return "";
+}
+
+Limit limit_of(double mfu, double mbu) {
+  constexpr double kIdle = 0.1;
+  if (std::max(mfu, mbu) < kIdle) return Limit::kLatency;
+  return mfu > mbu ? Limit::kCompute : Limit::kMemory;
 }
 
 StepExplanation explain(const ModelSpec& model, const HardwareSpec& hardware,

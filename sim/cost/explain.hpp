@@ -15,6 +15,8 @@ namespace servesim {
 enum class Limit : std::uint8_t { kCompute, kMemory, kLatency, kLink };
 
 std::string_view limit_name(Limit limit);
+/// The limit of what reaches these shares of the peak rates.
+Limit limit_of(double mfu, double mbu);
 
 /// One component of a step. Work is that of the whole engine (all ranks).
 struct PartExplanation {

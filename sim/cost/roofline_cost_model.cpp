@@ -31,19 +31,19 @@ void add(StepCost& cost, const PartCosts& other, double ranks) {
   }
 }
 
-double peak_of(const HardwareSpec& hardware, WeightFormat format) {
+}  // namespace
+
+double peak_flops(const HardwareSpec& hardware, WeightFormat format) {
   if (format == WeightFormat::kFp8) return hardware.fp8_flops.value_or(hardware.bf16_flops);
   if (format == WeightFormat::kInt8) return hardware.int8_flops.value_or(hardware.bf16_flops);
   return hardware.bf16_flops;
 }
 
-}  // namespace
-
 RooflineCostModel::RooflineCostModel(const ModelSpec& model, const HardwareSpec& hardware,
                                      const DeploymentSpec& deployment)
     : costs_(model, hardware, deployment),
       ranks_(static_cast<double>(deployment.tensor_parallel)),
-      peak_flops_(ranks_ * peak_of(hardware, deployment.weights)),
+      peak_flops_(ranks_ * servesim::peak_flops(hardware, deployment.weights)),
       peak_bytes_per_s_(ranks_ * hardware.hbm_bytes_per_s),
       drafts_(deployment.draft_tokens > 0),
       heat_time_constant_s_(hardware.heat_time_constant_s) {}

@@ -213,6 +213,8 @@ TEST_CASE("sizes that are none") {
     for (const char* value : {"0", "-1", "nan", "much"}) check_bad_flags({flag, value}, {flag});
   }
   check_bad_flags({"--gpu-memory-utilization", "1.01"}, {"--gpu-memory-utilization"});
+  check_bad_flags({"--num-kv-heads", "0"}, {"--num-kv-heads"});
+  check_bad_flags({"--num-kv-heads", "5"}, {"num-kv-heads 5", "32"});
   check_bad_flags({"--threads", "0"}, {"--threads"});
   check_bad_flags({"--seed", "-1"}, {"--seed"});
   check_bad_flags({"--goodput", "ttft"}, {"ttft"});

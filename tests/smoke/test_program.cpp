@@ -40,6 +40,8 @@ TEST_CASE("help, version and lists") {
                                              {"list", "--help"},
                                              {"generate", "--help"},
                                              {"explain", "--help"},
+                                             {"size"},
+                                             {"size", "--help"},
                                              {"help"},
                                              {"explain", "--batch", "8", "--prefill", "100@50"}}) {
     const ProcessResult result = simulate(arguments);

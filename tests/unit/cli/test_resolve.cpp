@@ -110,6 +110,22 @@ TEST_CASE("a linear step time has no host") {
   CHECK(run.parts.make_cost_model()->price(shape, {}).total == SimTime::from_us(1030));
 }
 
+TEST_CASE("fewer KV heads leave room for more blocks") {
+  RunSpec spec;
+  spec.num_kv_heads = 1;
+  const ResolvedRun mqa = resolved(spec);
+  const ResolvedRun own = resolved(RunSpec{});
+  CHECK(mqa.cluster.scheduler.num_gpu_blocks >= 8 * own.cluster.scheduler.num_gpu_blocks);
+  CHECK(mqa.config["num_kv_heads"] == 1);
+  CHECK_FALSE(own.config.contains("num_kv_heads"));
+  CHECK(mqa.config["hash"] != own.config["hash"]);
+  spec.num_kv_heads = 5;
+  CHECK_THROWS_AS(resolved(spec), InputError);
+  spec.num_kv_heads = 1;
+  spec.model = "deepseek-v3";
+  CHECK_THROWS_AS(resolved(spec), InputError);
+}
+
 TEST_CASE("step times that are none") {
   CHECK(parse_step_time("linear:per_token_us=2").base_us == 0);
   CHECK(parse_step_time("roofline").text() == "roofline");
