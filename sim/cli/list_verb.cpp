@@ -79,6 +79,7 @@ std::vector<NamedList> kinds(const Registries& registries) {
   return {
       {"policies", "--policy", [&] { return entries_of(registries.policies); }},
       {"allocators", "--kv", [&] { return entries_of(registries.allocators); }},
+      {"evictions", "--eviction", [&] { return entries_of(registries.evictions); }},
       {"routers", "--router", [&] { return entries_of(registries.routers); }},
       {"step-times", "--step-time", [&] { return entries_of(registries.cost_models); }},
       {"models", "--model", models},
@@ -102,7 +103,7 @@ int run_list(const std::vector<std::string>& arguments) {
   }
   FlagSet flags("list",
                 "Lists what can be named.\nUsage: simulate list [policies|allocators|"
-                "routers|step-times|models|hardware|formats|specs]");
+                "evictions|routers|step-times|models|hardware|formats|specs]");
   if (!flags.parse(rest)) {
     write_stdout(flags.help());
     return 0;

@@ -16,7 +16,6 @@
 #include "core/hash.hpp"
 #include "core/params.hpp"
 #include "core/units.hpp"
-#include "cost/memory_budget.hpp"
 #include "hardware/hardware_loader.hpp"
 #include "model/model_loader.hpp"
 
@@ -185,55 +184,6 @@ ResolvedRun Resolver::resolve(const RunSpec& spec, const GoodputTargets& targets
   return run;
 }
 
-void Resolver::resolve_blocks(const RunSpec& spec, const CostInputs& inputs, ResolvedRun& run) {
-  SchedulerConfig& scheduler = run.cluster.scheduler;
-  MemoryOptions options;
-  options.weights = inputs.deployment.weights;
-  options.kv = inputs.deployment.kv;
-  options.tensor_parallel = inputs.deployment.tensor_parallel;
-  options.gpu_memory_utilization = spec.gpu_memory_utilization.value_or(0.92);
-  options.max_num_batched_tokens = scheduler.max_num_batched_tokens;
-  options.max_num_seqs = scheduler.max_num_seqs;
-  options.block_size = scheduler.block_size;
-  options.max_model_len = scheduler.max_model_len;
-  if (!spec.num_gpu_blocks_override) {
-    scheduler.num_gpu_blocks =
-        require_memory_budget(inputs.model, inputs.hardware, options).num_gpu_blocks;
-    return;
-  }
-  scheduler.num_gpu_blocks = *spec.num_gpu_blocks_override;
-  const std::int64_t room = memory_budget(inputs.model, inputs.hardware, options).num_gpu_blocks;
-  if (scheduler.num_gpu_blocks > room) {
-    run.warnings.push_back(
-        fmt::format("--num-gpu-blocks-override {}: the memory of {} has room for {} blocks",
-                    scheduler.num_gpu_blocks, run.hardware, std::max<std::int64_t>(room, 0)));
-  }
-}
-
-/// What moving KV costs, and how many blocks the swap space holds.
-void Resolver::resolve_moves(const RunSpec& spec, const CostInputs& inputs, ResolvedRun& run) {
-  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-  constexpr double kDefaultSwapGiB = 4;  // vLLM's
-  SchedulerConfig& scheduler = run.cluster.scheduler;
-  const DeploymentSpec& deployment = inputs.deployment;
-  scheduler.moves = kv_move_costs(inputs.model, inputs.hardware, deployment);
-  run.kv_facts.bytes_per_token =
-      scheduler.moves.bytes_per_token * static_cast<double>(deployment.tensor_parallel);
-  if (scheduler.preemption_mode != PreemptionMode::kSwap) return;
-  if (scheduler.moves.host_bytes_per_s <= 0) {
-    throw InputError(
-        fmt::format("--preemption-mode swap: profile {} has no pcie rate", run.hardware));
-  }
-  const double block_bytes =
-      scheduler.moves.bytes_per_token * static_cast<double>(scheduler.block_size);
-  const double space = spec.swap_space.value_or(kDefaultSwapGiB) * kGiB;
-  scheduler.swap_blocks = static_cast<std::int64_t>(space / block_bytes);
-  if (scheduler.swap_blocks == 0) {
-    throw InputError(fmt::format("--swap-space {} GiB holds no block of {:.0f} bytes",
-                                 *spec.swap_space, block_bytes));
-  }
-}
-
 void Resolver::resolve_common(const RunSpec& spec, ResolvedRun& run) {
   run.trace_path = spec.trace;
   run.trace.format = spec.trace_format;
@@ -286,7 +236,7 @@ void Resolver::resolve_flags(const RunSpec& spec, ResolvedRun& run) {
   run.cluster.scheduler =
       scheduler_settings(spec, run.policy, policy, allocator, inputs.model, inputs.hardware);
   resolve_blocks(spec, inputs, run);
-  resolve_moves(spec, inputs, run);
+  resolve_moves(spec, inputs, step_time.model, run);
   validate(run.cluster.scheduler);
   if (!step_time.is_linear()) run.cluster.host = host_times(inputs.hardware.host);
   run.parts.make_policy = policy.make;

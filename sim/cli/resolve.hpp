@@ -50,7 +50,10 @@ class Resolver {
   void resolve_engine_config(const RunSpec& spec, ResolvedRun& run);
   void resolve_common(const RunSpec& spec, ResolvedRun& run);
   void resolve_blocks(const RunSpec& spec, const CostInputs& inputs, ResolvedRun& run);
-  void resolve_moves(const RunSpec& spec, const CostInputs& inputs, ResolvedRun& run);
+  void resolve_moves(const RunSpec& spec, const CostInputs& inputs, const std::string& step_time,
+                     ResolvedRun& run);
+  void resolve_offload(const RunSpec& spec, const CostInputs& inputs, const std::string& step_time,
+                       ResolvedRun& run);
 
   /// A spec and the hash of the file it came from, which names it beyond doubt.
   template <typename Spec>

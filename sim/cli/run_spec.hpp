@@ -29,6 +29,7 @@ struct RunSpec {
   std::optional<std::string> scheduling_policy;
   std::optional<std::string> preemption_mode;
   std::optional<double> swap_space;  ///< GiB per GPU
+  std::optional<std::string> kv_offload, eviction;
 
   std::optional<std::string> speculative_method;
   std::optional<std::int64_t> num_speculative_tokens;

@@ -6,6 +6,7 @@
 
 #include "core/time.hpp"
 #include "cost/step_cost_model.hpp"
+#include "kv/offload_counters.hpp"
 
 namespace servesim {
 
@@ -45,6 +46,7 @@ struct EngineStats {
   std::int64_t prefix_queried_tokens = 0;  ///< prompt tokens that admissions looked up
   std::int64_t swapped_tokens = 0;         ///< slots of blocks moved to the host and back
   std::int64_t copied_tokens = 0;          ///< moved to a larger contiguous region
+  OffloadCounters offload;
 };
 
 }  // namespace servesim

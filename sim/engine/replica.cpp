@@ -194,6 +194,7 @@ EngineStats Replica::stats(SimTime now) {
   result.prefix_queried_tokens = counters.prefix_queried_tokens;
   result.swapped_tokens = counters.swapped_tokens;
   result.copied_tokens = counters.copied_tokens;
+  result.offload = counters.offload;
   return result;
 }
 

@@ -88,6 +88,9 @@ void BlockPool::evict(std::int64_t blocks) {
     Run& run = at(head);
     const std::int64_t taken = std::min(blocks, run.end - run.begin);
     blocks -= taken;
+    if (listener_ != nullptr && run.node != kNoNode) {
+      listener_->on_evicted(run.node, run.end - taken, run.end);
+    }
     if (taken == run.end - run.begin) {
       free_list_remove(head);
       remove(head);

@@ -35,6 +35,14 @@ struct PrefixMatch {
   std::int64_t evictable = 0;  ///< of these, on the free list: touching them takes them off
 };
 
+/// Hears of content that leaves the pool.
+class EvictionListener {
+ public:
+  virtual ~EvictionListener() = default;
+  /// Blocks [begin, end) of `node` are about to be overwritten.
+  virtual void on_evicted(NodeId node, std::int64_t begin, std::int64_t end) = 0;
+};
+
 /// Blocks are fungible until they carry content, so the free list of the real pool (blocks without
 /// a hash at its front, cached ones behind in the order of their release) is a count and a list of
 /// cached runs. A run is a range of blocks of one content-tree node that were registered together
@@ -56,6 +64,8 @@ class BlockPool {
   std::int64_t shared_blocks() const { return shared_blocks_; }
   std::int64_t shared_again() const { return shared_again_; }
   ContentTree& contents() { return contents_; }
+  /// `listener` may be null and must outlive the pool's use.
+  void tell(EvictionListener* listener) { listener_ = listener; }
 
   /// Takes `blocks` from the head of the free list, evicting what they cached. REQUIRES: blocks <=
   /// free().
@@ -128,6 +138,7 @@ class BlockPool {
   bool caching_;
   std::int64_t blank_;
   std::int64_t cached_free_ = 0;
+  EvictionListener* listener_ = nullptr;
   std::int64_t shared_blocks_ = 0;
   std::int64_t shared_again_ = 0;
   ContentTree contents_;

@@ -32,6 +32,12 @@ void add_allocators(Table<AllocatorEntry>& allocators) {
                  {region_oracle});
 }
 
+void add_evictions(Table<EvictionOrder>& evictions) {
+  evictions.add("lru", "what was used least recently goes first", evict_lru);
+  evictions.add("lfu", "what was used least often goes first", evict_lfu);
+  evictions.add("fifo", "what was stored first goes first", evict_fifo);
+}
+
 void add_routers(Table<RouterFactory>& routers) {
   routers.add("round-robin", "each replica in turn", make_round_robin);
   routers.add("least-loaded", "the replica with the fewest unfinished requests", make_least_loaded);
@@ -54,6 +60,7 @@ void add_cost_models(Table<CostModelFactory>& models) {
 void register_builtins(Registries& registries) {
   add_policies(registries.policies);
   add_allocators(registries.allocators);
+  add_evictions(registries.evictions);
   add_routers(registries.routers);
   add_cost_models(registries.cost_models);
 }

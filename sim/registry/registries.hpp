@@ -40,6 +40,7 @@ struct AllocatorEntry {
 struct Registries {
   Table<PolicyEntry> policies{"policy"};
   Table<AllocatorEntry> allocators{"KV allocator"};
+  Table<EvictionOrder> evictions{"eviction order"};
   Table<RouterFactory> routers{"router"};
   Table<CostModelFactory> cost_models{"step-time model"};
 };

@@ -74,6 +74,7 @@ EngineStats sum_of(const std::vector<EngineStats>& replicas) {
     sum.prefix_queried_tokens += stats.prefix_queried_tokens;
     sum.swapped_tokens += stats.swapped_tokens;
     sum.copied_tokens += stats.copied_tokens;
+    sum.offload += stats.offload;
   }
   return sum;
 }

@@ -47,6 +47,17 @@ std::int64_t whole_bytes(std::int64_t tokens, const KvFacts& kv) {
   return std::llround(static_cast<double>(tokens) * kv.bytes_per_token);
 }
 
+Json offload_json(const RunResult& result) {
+  const OffloadCounters& offload = result.engine.offload;
+  const std::int64_t size = result.kv.block_size;
+  return {{"stored_tokens", offload.stored_blocks * size},
+          {"loaded_tokens", offload.loaded_blocks * size},
+          {"loaded_bytes", whole_bytes(offload.loaded_blocks * size, result.kv)},
+          {"dropped_tokens", offload.dropped_blocks * size},
+          {"evicted_tokens", offload.evicted_blocks * size},
+          {"recomputed_tokens", offload.recomputed_blocks * size}};
+}
+
 Json kv_json(const RunResult& result) {
   const EngineStats& e = result.engine;
   const KvShares shares = kv_shares_of(result);
@@ -71,6 +82,7 @@ Json kv_json(const RunResult& result) {
   kv["recomputed_tokens"] = e.recomputed_tokens;
   kv["swapped_bytes"] = whole_bytes(e.swapped_tokens, result.kv);
   kv["copied_bytes"] = whole_bytes(e.copied_tokens, result.kv);
+  kv["offload"] = result.kv.offloads ? offload_json(result) : Json(nullptr);
   kv["prefix_hit_tokens"] = e.prefix_hit_tokens;
   kv["prefix_hit_rate"] =
       e.prefix_queried_tokens > 0

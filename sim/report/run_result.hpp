@@ -18,6 +18,7 @@ struct KvFacts {
   std::int64_t block_size = 0;
   std::int64_t capacity_tokens = 0;  ///< of one replica
   double bytes_per_token = 0;        ///< of the whole model; 0 when there is none
+  bool offloads = false;             ///< has tiers below HBM
 };
 
 struct RunResult {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cost/step_shape.hpp"
+#include "kv/offload_counters.hpp"
 #include "sched/scheduler_config.hpp"
 #include "sched/sequence.hpp"
 
@@ -99,6 +100,7 @@ struct SchedulerCounters {
   std::int64_t prefix_queried_tokens = 0;
   std::int64_t swapped_tokens = 0;  ///< slots of the blocks moved to the host and back
   std::int64_t copied_tokens = 0;   ///< moved to a larger region
+  OffloadCounters offload;
 };
 
 /// Makes a policy that reports to `sink` and, when not null, writes every step to `log`.

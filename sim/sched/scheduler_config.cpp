@@ -60,6 +60,8 @@ void validate(const SchedulerConfig& config) {
           "speculative decoding needs paged KV");
   require(config.preemption_mode != PreemptionMode::kSwap || config.region_rule == nullptr,
           "preemption mode swap needs paged KV: it moves blocks");
+  require(config.offload.tiers.empty() || config.enable_prefix_caching,
+          "KV offload needs prefix caching: its tiers keep evicted prefix blocks");
   require(config.swap_blocks >= 0, "the swap space must not be negative");
 }
 

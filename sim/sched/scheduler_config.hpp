@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "cost/kv_moves.hpp"
+#include "kv/offload_tiers.hpp"
 #include "kv/region_rules.hpp"
 
 namespace servesim {
@@ -52,6 +54,11 @@ struct SchedulerConfig {
   PreemptionMode preemption_mode = PreemptionMode::kRecompute;
   std::int64_t swap_blocks = 0;  ///< blocks of host memory that kSwap may fill
   KvMoveCosts moves;
+  /// Tiers that keep evicted prefix blocks; none: they are forgotten.
+  OffloadConfig offload;
+  /// Seconds that computing so many prompt tokens after so many others adds to a step: what loading
+  /// them is weighed against. Empty: loading is always worth it.
+  std::function<double(std::int64_t tokens, std::int64_t context)> prefill_seconds;
 
   /// Slots beyond the tokens of a step that an allocation must hold (section 10 of the semantics).
   std::int64_t lookahead() const {

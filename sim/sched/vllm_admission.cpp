@@ -57,7 +57,8 @@ bool VllmScheduler::admit(Decision& decision, WaitingQueue& queue, SeqId id, boo
   Sequence& s = store_[id];
   const std::int64_t cached = match_prefix(id);
   // The last token is always computed: something must be there to sample from.
-  const std::int64_t hit = std::max(cached, std::min(s.swapped, s.num_tokens() - 1));
+  std::int64_t hit = std::max(cached, std::min(s.swapped, s.num_tokens() - 1));
+  if (tiers_ && hit == cached) hit = match_tiers(id, cached);
   std::int64_t tokens = s.num_tokens() - hit;
   std::int64_t drafts = 0;
   if (pads && tokens == 1) {
@@ -82,11 +83,7 @@ bool VllmScheduler::admit(Decision& decision, WaitingQueue& queue, SeqId id, boo
   s.blocks = match_.blocks;
   held_ += s.blocks;
   s.computed = hit;
-  slack_ -= hit - cached;  // swapped in: these tokens come with the blocks taken below
-  if (s.swapped > 0) {
-    moved_in_ += (blocks_for(hit) - match_.blocks) * config_.block_size;
-    drop_swapped(s);
-  }
+  bring_in(s, cached, hit);
   take_blocks(id, blocks, std::min(hit + tokens, s.num_tokens()));
   start_running(decision, id, cached);
   schedule(decision, id, tokens, drafts);

@@ -1,4 +1,4 @@
-// KV memory beyond the block pool: contiguous regions and the swap space.
+// KV memory beyond the block pool: contiguous regions, the swap space and the offload tiers.
 #include <algorithm>
 
 #include "sched/vllm_scheduler.hpp"
@@ -37,16 +37,45 @@ void VllmScheduler::drop_swapped(Sequence& s) {
   s.swapped = 0;
 }
 
+/// Tokens of `id` that HBM and the tiers hold, where loading is worth it: it takes less time than
+/// computing would.
+std::int64_t VllmScheduler::match_tiers(SeqId id, std::int64_t cached) {
+  const std::int64_t limit = block_size_.full(store_[id].num_tokens() - 1);
+  tiers_->match(tables_[id].path, block_size_, match_.blocks, limit, offloaded_);
+  const std::int64_t tokens = offloaded_.blocks * config_.block_size;
+  if (tokens == 0) return cached;
+  const bool worth_it =
+      !config_.prefill_seconds || offloaded_.load_s < config_.prefill_seconds(tokens, cached);
+  return worth_it ? cached + tokens : cached;
+}
+
+/// Notes the tokens beyond the `cached` ones that an admission brings into HBM: they fill slots of
+/// the blocks it takes.
+void VllmScheduler::bring_in(Sequence& s, std::int64_t cached, std::int64_t hit) {
+  slack_ -= hit - cached;
+  if (s.swapped > 0) {
+    moved_in_ += (blocks_for(hit) - match_.blocks) * config_.block_size;
+    drop_swapped(s);
+  } else if (tiers_ && hit > cached) {
+    tiers_->use(offloaded_);
+    load_s_ += offloaded_.load_s;
+  } else if (tiers_) {
+    tiers_->decline(offloaded_);
+  }
+}
+
 /// The time that this step's moves take: the host link carries both directions at once, a copy
 /// within HBM reads and writes.
 void VllmScheduler::price_moves() {
   plan_.transfer = SimTime(0);
-  if (moved_in_ + moved_out_ + copied_ == 0) return;
+  if (tiers_) counters_.offload = tiers_->counters();
+  if (moved_in_ + moved_out_ + copied_ == 0 && load_s_ == 0) return;
   counters_.swapped_tokens += moved_in_ + moved_out_;
   counters_.copied_tokens += copied_;
   plan_.transfer =
       SimTime::from_seconds(config_.moves.host_seconds(std::max(moved_in_, moved_out_)) +
-                            config_.moves.copy_seconds(copied_));
+                            config_.moves.copy_seconds(copied_) + load_s_);
+  load_s_ = 0;
   moved_in_ = moved_out_ = copied_ = 0;
 }
 

@@ -23,6 +23,10 @@ VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, 
   if (config_.region_rule != nullptr) {
     regions_.emplace(config_.region_rule, pool_.usable(), config_.max_model_len);
   }
+  if (!config_.offload.tiers.empty()) {
+    tiers_ = std::make_unique<OffloadTiers>(config_.offload, pool_.contents());
+    pool_.tell(tiers_.get());
+  }
   plan_.block_growth = group_.growth_table();
   plan_.growth_period = config_.block_size;
   plan_.growth_was_reserved = regions_.has_value();
@@ -62,6 +66,7 @@ void VllmScheduler::add(const NewSequence& sequence) {
 const StepPlan& VllmScheduler::plan(SimTime now) {
   ++step_;
   now_ = now;
+  if (tiers_) tiers_->set_now(now);
   finished_since_plan_ = false;
   Record& record = record_of(step_);
   record.reset(step_);
@@ -311,6 +316,7 @@ std::int64_t VllmScheduler::last_slots(const Sequence& s) const {
 void VllmScheduler::check_integrity() const {
   pool_.check_integrity();
   if (regions_) regions_->space().check_integrity();
+  if (tiers_) tiers_->check_integrity();
   const auto require = [](bool holds, const char* what) {
     if (!holds) throw std::logic_error(what);
   };

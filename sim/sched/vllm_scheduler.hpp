@@ -2,12 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/rng.hpp"
 #include "kv/block_pool.hpp"
+#include "kv/offload_tiers.hpp"
 #include "kv/region_table.hpp"
 #include "kv/session_contents.hpp"
 #include "sched/batch_policy.hpp"
@@ -107,6 +109,8 @@ class VllmScheduler : public BatchPolicy {
   bool outgrows_region(SeqId id, std::int64_t tokens) const;
   bool grow_region(SeqId id, std::int64_t end);
   void swap_out(Sequence& s);
+  std::int64_t match_tiers(SeqId id, std::int64_t cached);
+  void bring_in(Sequence& s, std::int64_t cached, std::int64_t hit);
   void price_moves();
   void drop_swapped(Sequence& s);
 
@@ -170,7 +174,8 @@ class VllmScheduler : public BatchPolicy {
   WaitingQueue waiting_;
   WaitingQueue skipped_;  ///< passed over; looked at before those that wait
   BlockPool pool_;
-  std::optional<RegionTable> regions_;  ///< contiguous KV: the pool then counts single slots
+  std::unique_ptr<OffloadTiers> tiers_;  ///< null: evicted content is forgotten
+  std::optional<RegionTable> regions_;   ///< contiguous KV: the pool then counts single slots
   DecodeGroup group_;
   CompletionWheel completions_;  ///< of the group
 
@@ -187,6 +192,8 @@ class VllmScheduler : public BatchPolicy {
   std::int64_t held_ = 0;          ///< blocks that running sequences hold, shared ones each time
   std::int64_t promised_ = 0;      ///< kStall: blocks that they will hold in the end
   std::int64_t swap_used_ = 0;     ///< blocks in the swap space
+  OffloadMatch offloaded_;         ///< of the request being admitted
+  double load_s_ = 0;              ///< from the tiers, for the step being planned
   std::int64_t moved_in_ = 0, moved_out_ = 0, copied_ = 0;  ///< tokens, for the step being planned
   std::uint32_t run_numbers_ = 0;
   std::int64_t stale_sequences_ = 0;
