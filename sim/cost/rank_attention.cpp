@@ -26,15 +26,32 @@ double mean_visible(double x, double p, double w) {
 constexpr double kNaiveScoreBytes = 4 * kBytes16;
 constexpr double kNaiveKernels = 3;
 
+/// Integer K and V are widened and scaled on the vector units, beside the loads: elements per
+/// second of one SM at two operations an element, 64 lanes and 1.4 GHz (NVIDIA A100 whitepaper: 64
+/// FP32 lanes an SM, 1.41 GHz boost; later GPUs have more). Assumed: no kernel of this kind is in
+/// the tables.
+constexpr double kDequantisedPerSmS = 64 * 1.4e9 / 2;
+
 }  // namespace
+
+/// KV bytes of a token in one layer of one rank.
+double RankCosts::kv_bytes_per_layer() const {
+  const double head = model_.mla ? rank_.kv_elements_per_token : rank_.head_dim;
+  return rank_.kv_elements_per_token * bytes_per_element(deployment_.kv, head);
+}
 
 void RankCosts::set_decode_coefficients() {
   full_layers_ = d(model_.full_attention_layers() + deployment_.draft_tokens);
   windowed_layers_ = d(model_.windowed_layers);
-  double bytes = rank_.kv_elements_per_token * bytes_per_element(deployment_.kv);
+  double bytes = kv_bytes_per_layer();
   const double kv_bytes = bytes;
   if (deployment_.attention == AttentionKind::kNaive) bytes += kNaiveScoreBytes * rank_.q_heads;
   per_token_s_ = bytes / (decode_.bandwidth_efficiency * hardware_.hbm_bytes_per_s);
+  if (needs_dequantisation(deployment_.kv)) {
+    const double dequantise_s =
+        rank_.kv_elements_per_token / (kDequantisedPerSmS * static_cast<double>(hardware_.sms));
+    per_token_s_ = std::max(per_token_s_, dequantise_s);
+  }
   if (model_.mla) {
     // Absorbed MLA multiplies every head with the shared latent, near the ridge point.
     const double flops =
@@ -92,7 +109,7 @@ double RankCosts::reads_from_l2(double tokens, const SharedContext& shared) cons
 KernelCost RankCosts::prefill_layer(std::span<const PrefillChunk> chunks, double heat,
                                     double window) const {
   const bool naive = deployment_.attention == AttentionKind::kNaive;
-  const double kv_bytes = rank_.kv_elements_per_token * bytes_per_element(deployment_.kv);
+  const double kv_bytes = kv_bytes_per_layer();
   const double query_bytes = 2 * rank_.q_heads * rank_.head_dim * kBytes16;  // q in, output out
   const double flops_per_pair = model_.attention_flops_per_pair() / d(deployment_.tensor_parallel);
   PrefillAttentionWork work;

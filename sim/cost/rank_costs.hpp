@@ -94,6 +94,7 @@ class RankCosts {
     return seconds + decode_max_(a.occupancy_s, per_token_s_ * tokens +
                                                     ramp_s_ * tokens / (tokens + ramp_tokens_));
   }
+  double kv_bytes_per_layer() const;
   double reads_from_l2(double tokens, const SharedContext& shared) const;
   KernelCost attention_linears(double m, double heat) const;
   KernelCost mla_linears(double m, double heat) const;

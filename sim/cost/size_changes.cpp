@@ -21,8 +21,8 @@ struct Candidate {
 
 constexpr std::array kWeightFormats{std::pair{WeightFormat::kFp8, "fp8"},
                                     std::pair{WeightFormat::kInt4, "int4"}};
-constexpr std::array kKvFormats{std::pair{KvFormat::k8Bit, "fp8"},
-                                std::pair{KvFormat::k4Bit, "int4"}};
+constexpr std::array kKvFormats{std::pair{KvFormat::kFp8, "fp8"},
+                                std::pair{KvFormat::kInt4, "int4"}};
 
 std::vector<Candidate> quantised_weights(const ModelSpec& model, const SizeQuery& query) {
   std::vector<Candidate> all;
@@ -37,7 +37,9 @@ std::vector<Candidate> quantised_weights(const ModelSpec& model, const SizeQuery
 std::vector<Candidate> quantised_kv(const ModelSpec& model, const SizeQuery& query) {
   std::vector<Candidate> all;
   for (const auto& [format, name] : kKvFormats) {
-    if (bytes_per_element(format) >= bytes_per_element(query.memory.kv)) continue;
+    const double head_dim = static_cast<double>(model.head_dim);
+    if (bytes_per_element(format, head_dim) >= bytes_per_element(query.memory.kv, head_dim))
+      continue;
     all.push_back({fmt::format("--kv-cache-dtype {}", name), model, query});
     all.back().query.memory.kv = format;
   }

@@ -123,7 +123,9 @@ std::int64_t ModelSpec::kv_heads_per_rank(std::int64_t tp) const {
 double ModelSpec::kv_bytes_per_token_per_rank(KvFormat format, std::int64_t tp) const {
   const std::int64_t elements =
       mla ? mla->kv_lora_rank + mla->qk_rope_head_dim : 2 * kv_heads_per_rank(tp) * head_dim;
-  return static_cast<double>(layers * elements) * bytes_per_element(format);
+  const std::int64_t scaled = mla ? elements : head_dim;  // MLA: the latent is one head
+  return static_cast<double>(layers * elements) *
+         bytes_per_element(format, static_cast<double>(scaled));
 }
 
 double ModelSpec::kv_bytes_per_token(KvFormat format, std::int64_t tp) const {

@@ -17,16 +17,22 @@ double bytes_per_weight(WeightFormat format) {
   return kBytes16;
 }
 
-double bytes_per_element(KvFormat format) {
+double bytes_per_element(KvFormat format, double head_dim) {
   switch (format) {
     case KvFormat::k16Bit:
       return kBytes16;
-    case KvFormat::k8Bit:
+    case KvFormat::kFp8:
       return 1;
-    case KvFormat::k4Bit:
-      return 0.5;
+    case KvFormat::kInt8:
+      return 1 + kBytes16 / head_dim;
+    case KvFormat::kInt4:
+      return 0.5 + 2 * kBytes16 / head_dim;
   }
   return kBytes16;
+}
+
+bool needs_dequantisation(KvFormat format) {
+  return format == KvFormat::kInt8 || format == KvFormat::kInt4;
 }
 
 WeightFormat parse_weight_format(std::string_view text) {
@@ -39,10 +45,9 @@ WeightFormat parse_weight_format(std::string_view text) {
 
 KvFormat parse_kv_format(std::string_view text) {
   if (text == "auto" || text == "bfloat16" || text == "float16") return KvFormat::k16Bit;
-  if (text == "fp8" || text == "fp8_e4m3" || text == "fp8_e5m2" || text == "int8") {
-    return KvFormat::k8Bit;
-  }
-  if (text == "int4") return KvFormat::k4Bit;
+  if (text == "fp8" || text == "fp8_e4m3" || text == "fp8_e5m2") return KvFormat::kFp8;
+  if (text == "int8") return KvFormat::kInt8;
+  if (text == "int4") return KvFormat::kInt4;
   throw unknown_name(
       "kv-cache-dtype", text,
       {"auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "int8", "int4"});

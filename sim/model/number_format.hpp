@@ -16,7 +16,13 @@ enum class WeightFormat : std::uint8_t {
 };
 
 /// Storage of K and V, as `--kv-cache-dtype` names it.
-enum class KvFormat : std::uint8_t { k16Bit, k8Bit, k4Bit };
+enum class KvFormat : std::uint8_t {
+  k16Bit,  ///< bf16 or fp16
+  kFp8,    ///< one scale per tensor: none to store beside the values
+  kInt8,   ///< one 16-bit scale per token and head
+  kInt4,   ///< a 16-bit scale and a 16-bit zero point per token and head (KIVI, arXiv:2402.02750,
+          ///< per token)
+};
 
 /// Weights that share one 16-bit scale in an int4 checkpoint (the GPTQ and AWQ default).
 inline constexpr double kInt4GroupSize = 128;
@@ -28,8 +34,11 @@ inline constexpr double kBytes16 = 2;
 /// channel) are below a thousandth of the weights and are left out.
 double bytes_per_weight(WeightFormat format);
 
-/// Bytes per element of K or V.
-double bytes_per_element(KvFormat format);
+/// Bytes per element of K or V of a head of `head_dim` elements, scales and zero points included.
+double bytes_per_element(KvFormat format, double head_dim);
+
+/// Whether reading K and V back takes arithmetic of its own (integer formats).
+bool needs_dequantisation(KvFormat format);
 
 /// "none" | "fp8" | "int8" | "int4". Throws InputError for anything else.
 WeightFormat parse_weight_format(std::string_view text);

@@ -65,7 +65,7 @@ void set_deployment(ServerSpec& server, const std::string& precision, const std:
   const bool fp8 = precision == "FP8" && server.hardware.fp8_flops.has_value();
   server.deployment.weights = fp8 ? WeightFormat::kFp8 : WeightFormat::k16Bit;
   server.deployment.kv =
-      fp8 && kv != "FP16" ? KvFormat::k8Bit : KvFormat::k16Bit;  // fp8 checkpoints imply fp8 KV
+      fp8 && kv != "FP16" ? KvFormat::kFp8 : KvFormat::k16Bit;  // fp8 checkpoints imply fp8 KV
   server.deployment.kernels = KernelFamily::kTensorRtLlm;
   server.front_end = false;
 }

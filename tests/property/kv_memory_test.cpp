@@ -156,3 +156,112 @@ TEST_CASE("a swap space that holds everything saves all that need not be compute
   }
   CHECK(swapped > 0);
 }
+
+namespace {
+
+/// Two requests that fit together at first and not to their ends: the second is preempted once.
+struct Contention {
+  std::int64_t first = 0, second = 0;  ///< prompts
+  std::int64_t outputs = 0;
+
+  testing::Outcome run(PreemptionMode mode, double host_bytes_per_s,
+                       std::int64_t per_token_ns) const {
+    oracle::Config config;
+    config.block_size = 16;
+    config.max_model_len = 4096;
+    config.max_num_batched_tokens = 4096;
+    config.enable_prefix_caching = false;
+    config.num_gpu_blocks = 1 + (first + second + outputs) / 16;
+    std::vector<oracle::Request> requests(2);
+    for (oracle::Request& r : requests) r.output_len = outputs;
+    requests[0].id = "a";
+    requests[0].prompt_len = first;
+    requests[1].id = "b";
+    requests[1].prompt_len = second;
+    return testing::run_engine(config, requests, {1'000'000, per_token_ns, 0, 0},
+                               [&](SchedulerConfig& s) {
+                                 s.preemption_mode = mode;
+                                 s.swap_blocks = 10'000;
+                                 s.moves = slow_moves(false);
+                                 s.moves.host_bytes_per_s = host_bytes_per_s;
+                               });
+  }
+};
+
+std::int64_t last_token_ns(const testing::Outcome& outcome) {
+  std::int64_t last = 0;
+  for (const testing::Fate& fate : outcome.fates) last = std::max(last, fate.last_token_ns);
+  return last;
+}
+
+}  // namespace
+
+TEST_CASE("swap and recompute differ by prefill time against KV bytes over the link, to the ns",
+          "[property]") {
+  constexpr std::int64_t kPerTokenNs = 2000;  // of computing a prompt token
+  int swap_won = 0;
+  int recompute_won = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const auto salt = static_cast<std::int64_t>(seed);
+    const Contention c{200 + 13 * salt, 300 + 7 * salt, 400};
+    const double rate = 0.5e9 * static_cast<double>(1 + seed % 8);
+    const testing::Outcome recompute = c.run(PreemptionMode::kRecompute, rate, kPerTokenNs);
+    const testing::Outcome swap = c.run(PreemptionMode::kSwap, rate, kPerTokenNs);
+    INFO("seed " << seed);
+    REQUIRE(recompute.stats.preemptions == 1);
+    REQUIRE(swap.stats.preemptions == 1);
+    REQUIRE(recompute.recomputed_tokens > 0);
+    REQUIRE(swap.recomputed_tokens == 0);
+    const double moved_ns = 1e9 * 2000.0 * static_cast<double>(swap.stats.swapped_tokens) / rate;
+    const auto computed_ns = static_cast<double>(kPerTokenNs * recompute.recomputed_tokens);
+    const auto gained = static_cast<double>(last_token_ns(recompute) - last_token_ns(swap));
+    CHECK(gained == Approx(computed_ns - moved_ns).margin(2));  // two transfers, rounded
+    (gained > 0 ? swap_won : recompute_won) += 1;
+  }
+  CHECK(swap_won > 5);
+  CHECK(recompute_won > 5);
+}
+
+TEST_CASE("a prefix is loaded exactly where that is faster than computing it", "[property]") {
+  for (std::uint64_t seed = 0; seed < 80; ++seed) {
+    oracle::Config config;
+    config.block_size = 16;
+    config.num_gpu_blocks = 39;  // the stranger needs all 38
+    config.max_model_len = 1024;
+    config.max_num_batched_tokens = 2048;
+    // The same prompt twice, a larger stranger between them that evicts it.
+    const std::int64_t prompt = 64 + 16 * static_cast<std::int64_t>(seed % 20);
+    std::vector<oracle::Request> requests(3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      oracle::Request& r = requests[i];
+      r.id = std::to_string(i);
+      r.arrival_ns = static_cast<std::int64_t>(i) * 10'000'000'000;
+      r.output_len = 2;
+      r.prompt_len = i == 1 ? 600 : prompt;
+      r.hash_block = 16;
+      for (std::int64_t b = 0; b < (r.prompt_len + 15) / 16; ++b) {
+        r.hash_ids.push_back(static_cast<std::uint64_t>((i == 1 ? 1000 : 0) + b));
+      }
+    }
+    const double load_us = 20 + static_cast<double>(seed % 40);  // per block; computing takes 32 us
+    const testing::AffinePrice price{1'000'000, 2000, 0, 0};
+    const testing::Outcome outcome =
+        testing::run_engine(config, requests, price, [&](SchedulerConfig& s) {
+          s.offload.tiers = {{"cpu", 1000, load_us * 1e-6, 1e-9}};
+          s.prefill_seconds = [](std::int64_t tokens, std::int64_t) {
+            return 2e-6 * static_cast<double>(tokens);
+          };
+        });
+    const OffloadCounters& counters = outcome.stats.offload;
+    INFO("seed " << seed << " prompt " << prompt << " load_us " << load_us);
+    CHECK(counters.stored_blocks > 0);
+    const std::int64_t blocks = (prompt - 1) / 16;
+    CHECK(counters.loaded_blocks == (load_us < 32 ? blocks : 0));
+    CHECK(counters.recomputed_blocks == (load_us < 32 ? 0 : blocks));
+    const std::int64_t ttft = outcome.fates[2].first_token_ns - requests[2].arrival_ns;
+    const double work_us = load_us < 32 ? load_us * static_cast<double>(blocks) +
+                                              2 * static_cast<double>(prompt - 16 * blocks)
+                                        : 2 * static_cast<double>(prompt);
+    CHECK(static_cast<double>(ttft) == Approx(1'000'000 + 1000 * work_us).margin(2));
+  }
+}

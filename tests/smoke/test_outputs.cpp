@@ -35,11 +35,11 @@ TEST_CASE("the parts of a result have exactly the keys of its schema, whatever r
     CHECK(keys_of(document) == Keys{"schema", "version", "command", "seed", "runs"});
     const json& run = document["runs"].at(0);
     CHECK(keys_of(run["requests"]) == Keys{"total", "completed", "rejected", "unfinished"});
-    CHECK(keys_of(run["kv"]) == Keys{"allocator", "num_gpu_blocks", "block_size", "capacity_tokens",
-                                     "mean_used", "peak_used", "internal_fragmentation",
-                                     "reservation_waste", "external_fragmentation", "preemptions",
-                                     "recomputed_tokens", "swapped_bytes", "prefix_hit_tokens",
-                                     "prefix_hit_rate"});
+    CHECK(keys_of(run["kv"]) ==
+          Keys{"allocator", "num_gpu_blocks", "block_size", "capacity_tokens", "mean_used",
+               "peak_used", "internal_fragmentation", "reservation_waste", "external_fragmentation",
+               "free", "at_peak", "copied_bytes", "offload", "preemptions", "recomputed_tokens",
+               "swapped_bytes", "prefix_hit_tokens", "prefix_hit_rate"});
     CHECK(keys_of(run["engine"]) == Keys{"steps", "mean_batch_size", "mean_step_ms",
                                          "busy_fraction", "mfu", "mbu", "time_by_component_s"});
     CHECK(keys_of(run["sim"]) == Keys{"wall_s", "cpu_s", "requests_per_s", "peak_rss_bytes"});

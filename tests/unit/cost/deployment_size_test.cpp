@@ -46,7 +46,7 @@ class Draw {
       memory.tensor_parallel = one_of<std::int64_t>({1, 2, 4, 8});
       memory.weights = one_of<WeightFormat>(
           {WeightFormat::k16Bit, WeightFormat::kFp8, WeightFormat::kInt8, WeightFormat::kInt4});
-      memory.kv = one_of<KvFormat>({KvFormat::k16Bit, KvFormat::k8Bit, KvFormat::k4Bit});
+      memory.kv = one_of<KvFormat>({KvFormat::k16Bit, KvFormat::kFp8, KvFormat::kInt4});
       memory.block_size = one_of<std::int64_t>({1, 16, 64, 256});
       drawn.query.context = one_of<std::int64_t>({1, 15, 17, 300, 4096, 100'000});
       drawn.query.batch = one_of<std::int64_t>({1, 2, 7, 64, 1000});
@@ -268,7 +268,7 @@ TEST_CASE("property: more never takes less, and quantising never takes more", "[
     quantised.query.memory.weights = WeightFormat::kInt4;
     CHECK(sized(quantised).total_bytes <= size.total_bytes);
     CHECK(sized(quantised).decode_ceiling_tokens_per_s >= size.decode_ceiling_tokens_per_s);
-    quantised.query.memory.kv = KvFormat::k4Bit;
+    quantised.query.memory.kv = KvFormat::kInt4;
     CHECK(sized(quantised).max_batch >= size.max_batch);
   }
 }

@@ -54,7 +54,7 @@ TEST_CASE("parallelism and quantisation leave more for KV", "[cost]") {
   options.weights = WeightFormat::kFp8;
   const MemoryBudget fp8 = memory_budget(model, gpu, options);
   CHECK(fp8.capacity_tokens > tp4.capacity_tokens);
-  options.kv = KvFormat::k8Bit;
+  options.kv = KvFormat::kFp8;
   CHECK(memory_budget(model, gpu, options).capacity_tokens >= 2 * fp8.capacity_tokens - 32);
   options = MemoryOptions{};
   options.pipeline_parallel = 4;

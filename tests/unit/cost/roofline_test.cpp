@@ -76,7 +76,7 @@ TEST_CASE("no step beats the roofline", "[cost]") {
     for (const WeightFormat format :
          {WeightFormat::k16Bit, WeightFormat::kFp8, WeightFormat::kInt4}) {
       RooflineCostModel model(load_model("llama-3.1-8b"), load_hardware(gpu),
-                              deployment(2, format, KvFormat::k8Bit));
+                              deployment(2, format, KvFormat::kFp8));
       Rng rng(5, gpu);
       for (int i = 0; i < 300; ++i) {
         RandomStep step = random_step(rng);
@@ -163,6 +163,20 @@ TEST_CASE("fewer KV heads make long contexts cheaper to decode", "[cost]") {
   }
   CHECK(times[0] < times[1]);
   CHECK(times[1] < times[2]);
+}
+
+TEST_CASE("smaller KV is faster to decode, but integers have to be widened", "[cost]") {
+  const ModelSpec model = load_model("llama-3-8b");
+  const HardwareSpec gpu = load_hardware("h100-sxm");
+  const auto attention = [&](KvFormat format) {
+    return RooflineCostModel(model, gpu, deployment(1, WeightFormat::k16Bit, format))
+        .price(StepShape{64, 64, 64 * 8000, {}, 64}, Heat{})
+        .seconds[static_cast<std::size_t>(Component::kAttentionDecode)];
+  };
+  CHECK(attention(KvFormat::kFp8) < attention(KvFormat::k16Bit));
+  CHECK(attention(KvFormat::kInt8) > attention(KvFormat::kFp8));  // its scales are read too
+  CHECK(attention(KvFormat::kInt4) < attention(KvFormat::kInt8));
+  CHECK(attention(KvFormat::kInt4) > 0.53 * attention(KvFormat::kInt8));
 }
 
 TEST_CASE("what sequences share is read from L2, as far as L2 reaches and delivers", "[cost]") {

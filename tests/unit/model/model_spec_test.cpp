@@ -24,8 +24,10 @@ TEST_CASE("KV bytes per token", "[model]") {
   CHECK(load_model("llama-3-8b").kv_bytes_per_token(KvFormat::k16Bit, 1) == 131072);
   const ModelSpec big = load_model("llama-3-70b");
   CHECK(big.kv_bytes_per_token(KvFormat::k16Bit, 1) == 327680);
-  CHECK(big.kv_bytes_per_token(KvFormat::k8Bit, 1) == 163840);
-  CHECK(big.kv_bytes_per_token(KvFormat::k4Bit, 1) == 81920);
+  CHECK(big.kv_bytes_per_token(KvFormat::kFp8, 1) == 163840);
+  // Heads of 128 elements: two bytes of scale beside 128 values, four beside 64 bytes of them.
+  CHECK(big.kv_bytes_per_token(KvFormat::kInt8, 1) == 163840 * 130 / 128);
+  CHECK(big.kv_bytes_per_token(KvFormat::kInt4, 1) == 81920 * 68 / 64);
   CHECK(big.kv_bytes_per_token_per_rank(KvFormat::k16Bit, 4) == 81920);
   SECTION("KV heads are replicated beyond kv_heads ranks") {
     CHECK(big.kv_bytes_per_token_per_rank(KvFormat::k16Bit, 16) ==
@@ -102,7 +104,8 @@ TEST_CASE("names of formats", "[model]") {
   CHECK(parse_weight_format("none") == WeightFormat::k16Bit);
   CHECK(parse_weight_format("int4") == WeightFormat::kInt4);
   CHECK(parse_kv_format("auto") == KvFormat::k16Bit);
-  CHECK(parse_kv_format("fp8") == KvFormat::k8Bit);
+  CHECK(parse_kv_format("fp8") == KvFormat::kFp8);
+  CHECK(parse_kv_format("int8") == KvFormat::kInt8);
   CHECK_THROWS_AS(parse_weight_format("int3"), InputError);
   CHECK_THROWS_AS(parse_kv_format("bf8"), InputError);
   check_dtype("auto");

@@ -55,7 +55,7 @@ TEST_CASE("the wheel finds the next completion, also more than a turn ahead") {
   std::vector<SeqId> members;
   for (std::int64_t step = 1; step < 30'000; step += static_cast<std::int64_t>(rng.below(50))) {
     for (std::size_t i = 0; i < members.size();) {
-      if (store[members[i]].last_step < step) {
+      if (store[members[i]].due_step < step) {
         wheel.take(members[i]);
         store.destroy(members[i]);
         members.erase(members.begin() + static_cast<std::ptrdiff_t>(i));
@@ -64,12 +64,12 @@ TEST_CASE("the wheel finds the next completion, also more than a turn ahead") {
       }
     }
     const SeqId id = store.create();
-    store[id].last_step =
+    store[id].due_step =
         step + static_cast<std::int64_t>(rng.below(rng.below(2) == 0 ? 100 : 20'000));
     wheel.put(id);
     members.push_back(id);
     std::int64_t expected = step + 4096;
-    for (const SeqId member : members) expected = std::min(expected, store[member].last_step);
+    for (const SeqId member : members) expected = std::min(expected, store[member].due_step);
     CHECK(wheel.next(step) == expected);
     CHECK((wheel.due(step) != kNoSeq) == (expected == step));
   }
