@@ -21,6 +21,8 @@ const kFigures = [
   { group: "KV pool", name: "prefix hits", key: ["kv", "prefix_hit_rate"], format: percent },
 ];
 
+const kMostUpright = 4;
+
 function figureOf(result, figure) {
   return figure.key.reduce((value, key) => (value == null ? null : value[key]), result);
 }
@@ -44,16 +46,24 @@ function headlineTable(runs, names) {
   }
   const cell = (figure, at) => {
     const value = figureOf(runs[at].result, figure);
-    return element("td", { class: isBest(figure, runs, at) ? "best" : null, "data-key": figure.key.join("."), "data-value": value == null ? "" : String(value) },
+    return element("td", { "data-run": at, class: isBest(figure, runs, at) ? "best" : null, "data-key": figure.key.join("."), "data-value": value == null ? "" : String(value) },
       (figure.format || number)(value));
   };
-  return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures of all runs" },
-    element("table", { id: "headline" },
+  const scroll = (...parts) => element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures of all runs" },
+    element("table", { id: "headline" }, ...parts));
+  if (runs.length <= kMostUpright) { // a column per run, which a phone can show
+    return scroll(
+      element("thead", {}, element("tr", {}, element("th", { scope: "col", colspan: 2 }, "Figure"), ...names.map((name) => element("th", { scope: "col" }, name)))),
+      element("tbody", {}, ...figures.map((f, i) => element("tr", {},
+        i === 0 || figures[i - 1].group !== f.group ? element("th", { scope: "rowgroup" }, f.group) : element("td"),
+        element("th", { scope: "row" }, f.name), ...runs.map((_, at) => cell(f, at))))));
+  }
+  return scroll(
       element("thead", {},
         element("tr", {}, element("td"), ...groups.map((g) => element("th", { scope: "colgroup", colspan: g.count }, g.name))),
         element("tr", {}, element("th", { scope: "col" }, "Run"), ...figures.map((f) => element("th", { scope: "col" }, f.name)))),
       element("tbody", {}, ...runs.map((run, at) =>
-        element("tr", { "data-run": at }, element("th", { scope: "row" }, names[at]), ...figures.map((f) => cell(f, at)))))));
+        element("tr", {}, element("th", { scope: "row" }, names[at]), ...figures.map((f) => cell(f, at))))));
 }
 
 /** Curves of all shown runs that `pick` finds something in. */
@@ -82,7 +92,7 @@ function cdfCharts(view) {
     ["itl", "Inter-token latency (ITL)"], ["e2el", "End-to-end latency (E2E)"]].map(([metric, title]) => {
     const all = overlay(view, (s) => (s.cdf[metric] ? [{ x: s.cdf[metric].ms, y: s.cdf[metric].share }] : []));
     const low = Math.min(...all.map((s) => s.x[0]));
-    const log = low > 0 && Math.max(...all.map((s) => s.x[s.x.length - 1])) / low > 50;
+    const log = low > 0 && Math.max(...all.map((s) => s.x[s.x.length - 1])) / low > 10;
     return { id: "cdf-" + metric, title, series: all, x: { label: log ? "milliseconds (log)" : "milliseconds", short: "ms", log },
       y: { label: "share of samples", format: percent, range: [0, 1] } };
   });
