@@ -169,11 +169,11 @@ function componentTable(view) {
   const names = [...new Set(view.runs.flatMap(({ run }) => Object.entries(run.result.engine.time_by_component_s)
     .filter(([, s]) => s > 0).map(([name]) => name)))];
   if (!names.length) return null;
-  const row = ({ run, name }) => {
+  const row = ({ run, name, at }) => {
     const times = run.result.engine.time_by_component_s;
     const total = sum(Object.values(times));
     return element("tr", {}, element("th", { scope: "row" }, name), ...names.map((key) =>
-      element("td", { "data-key": "engine.time_by_component_s." + key, "data-value": String(times[key]) },
+      element("td", { "data-run": at, "data-key": "engine.time_by_component_s." + key, "data-value": String(times[key]) },
         `${number(times[key])} s (${percent(total > 0 ? times[key] / total : 0)})`)));
   };
   return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Time by component" },
