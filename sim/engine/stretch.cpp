@@ -49,6 +49,7 @@ struct BlockGrowth {
 
 /// Takes the steps of the stretch that are scheduled before `until` (at it, too, when `inclusive`).
 void Replica::advance(SimTime until, bool inclusive) {
+  if (stretch_left_ == 0) return;
   const Taken taken =
       watch_.observer == nullptr ? take_until(until, inclusive) : take_watched(until, inclusive);
   if (taken.steps > 0) policy_->extend(taken.steps, taken.blocks, last_done_);
