@@ -12,6 +12,11 @@
 
 namespace servesim {
 
+/// KvUsage over time, in token-nanoseconds.
+struct KvLevels {
+  double allocated = 0, internal = 0, reserved = 0;
+};
+
 /// Steps that one engine took in a row under one decision: a single one, or a stretch of decode
 /// steps that are equal but for one more token per sequence. Sums are over all of them.
 struct StepReport {
@@ -28,6 +33,7 @@ struct StepReport {
   std::span<const PrefillChunk> chunks;  ///< of the only step; valid during the call
   std::int64_t waiting = 0;              ///< requests in the scheduler's queue after the decision
   KvUsage kv, kv_last;                   ///< after the allocations of the first, of the last
+  KvLevels kv_integral;                  ///< of a stretch: from `scheduled` to `last_scheduled`
   std::array<double, kComponentCount> seconds{};  ///< by Component; kHost is what was exposed
   double flops = 0;
   double hbm_bytes = 0;

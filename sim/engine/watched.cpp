@@ -23,8 +23,12 @@ Replica::Taken Replica::take_watched(SimTime until, bool inclusive) {
     report.kv = kv_;
     const std::int64_t next = growth_phase_ + 1 == growth_period_ ? 0 : growth_phase_ + 1;
     grow(report.kv, block_growth_[next], context_growth_);
+    account_kv(at);
     const Totals before = totals(decodes_);
+    const KvLevels kv_before{allocated_ns_, internal_ns_, reserved_ns_};
     const Taken taken = take_piece(at, until, inclusive);
+    report.kv_integral = {allocated_ns_ - kv_before.allocated, internal_ns_ - kv_before.internal,
+                          reserved_ns_ - kv_before.reserved};
     report.steps = taken.steps;
     report.last_scheduled = last_done_;
     report.kv_last = kv_;

@@ -17,7 +17,7 @@ std::size_t BinnedSeries::add_channel() {
 }
 
 void BinnedSeries::add(std::size_t channel, SimTime from, SimTime to, double height) {
-  if (to <= from) return;
+  if (to <= from || height == 0) return;
   fit(from, to);
   std::vector<double>& values = values_[channel];
   const std::size_t first = bin_of(from);

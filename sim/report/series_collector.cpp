@@ -50,7 +50,7 @@ bool is_amount(std::size_t channel) {
 
 SeriesDetail SeriesDetail::for_runs(std::size_t runs) {
   const std::size_t share =
-      std::clamp<std::size_t>(4096 / std::bit_ceil(std::max<std::size_t>(runs, 1)), 64, 1024);
+      std::clamp<std::size_t>(4096 / std::bit_ceil(std::max<std::size_t>(runs, 1)), 32, 1024);
   return {share, share / 4, 2 * share, share / 4};
 }
 
@@ -101,7 +101,8 @@ void SeriesCollector::on_steps(const StepReport& report) {
   sample(report);
 }
 
-/// The level told before held until now; a stretch adds a line from its first to its last step.
+/// The level told before held until now. The levels of a stretch are a line, corrected to have the
+/// stretch's integral.
 void SeriesCollector::add_kv(const StepReport& report) {
   const auto replica = static_cast<std::size_t>(report.replica);
   if (levels_.size() <= replica) levels_.resize(replica + 1);
@@ -110,17 +111,23 @@ void SeriesCollector::add_kv(const StepReport& report) {
     return Level{since, static_cast<double>(kv.allocated - kv.internal - kv.reserved),
                  static_cast<double>(kv.internal), static_cast<double>(kv.reserved)};
   };
-  const auto add = [this](const Level& from, const Level& to) {
-    bins_.add_ramp(kKvUsed, from.since, to.since, from.used, to.used);
-    bins_.add_ramp(kKvInternal, from.since, to.since, from.internal, to.internal);
-    bins_.add_ramp(kKvReserved, from.since, to.since, from.reserved, to.reserved);
-  };
   const Level first = level_of(report.kv, report.scheduled);
-  Level held = level;
-  held.since = report.scheduled;
-  if (level.used + level.internal + level.reserved > 0) add(level, held);
+  bins_.add(kKvUsed, level.since, report.scheduled, level.used);
+  bins_.add(kKvInternal, level.since, report.scheduled, level.internal);
+  bins_.add(kKvReserved, level.since, report.scheduled, level.reserved);
   level = level_of(report.kv_last, report.last_scheduled);
-  add(first, level);
+  if (report.steps < 2) return;
+  const SimTime from = first.since;
+  const SimTime to = level.since;
+  const auto fit = [&](Channel channel, double begin, double end, double integral) {
+    const double off = integral / static_cast<double>((to - from).ns()) - (begin + end) / 2;
+    bins_.add_ramp(channel, from, to, begin + off, end + off);
+  };
+  if (from == to) return;
+  const KvLevels& integral = report.kv_integral;
+  fit(kKvUsed, first.used, level.used, integral.allocated - integral.internal - integral.reserved);
+  fit(kKvInternal, first.internal, level.internal, integral.internal);
+  fit(kKvReserved, first.reserved, level.reserved, integral.reserved);
 }
 
 void SeriesCollector::add_work(const StepReport& report) {
