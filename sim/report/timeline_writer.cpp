@@ -285,12 +285,13 @@ void TimelineWriter::finish(const std::string& title, const std::string& command
 
 std::string TimelineWriter::warning() const {
   const double run_s = (last_ - origin_).seconds();
+  const double end_s = std::min(window_.end_s, run_s);
   std::string text;
   if (dropped_ > 0) {
     text = fmt::format(
         "the timeline holds {} events and leaves out {} more within {:g}:{:g} s; a narrower "
         "--timeline-window START:END has them all",
-        events_.size(), dropped_, window_.start_s, window_.end_s);
+        events_.size(), dropped_, window_.start_s, end_s);
   } else if (window_.start_s >= run_s) {
     text = fmt::format(
         "the timeline is empty: --timeline-window begins at {:g} s, and the run ends at "
@@ -299,7 +300,7 @@ std::string TimelineWriter::warning() const {
   } else if (window_.start_s > 0 || window_.end_s < run_s) {
     text = fmt::format(
         "the timeline holds {:g}:{:g} s of a run of {:.3f} s; --timeline-window START:END chooses",
-        window_.start_s, std::min(window_.end_s, run_s), run_s);
+        window_.start_s, end_s, run_s);
   }
   return text;
 }

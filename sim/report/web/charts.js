@@ -74,7 +74,7 @@ function options(chart, series, width) {
   const yRange = chart.y.log || chart.y.range ? {} : { range: (u, low, high) => [0, high > 0 ? high * 1.05 : 1] };
   const xFormat = chart.x.format || number;
   return {
-    width, height: chart.height || 260,
+    width, height: chart.height || 260, padding: [10, 24, 0, 0],
     scales: { x: scale(chart.x), y: { ...scale(chart.y), ...yRange } },
     axes: [axis(chart.x, "x"), axis(chart.y, "y")],
     cursor: { ...(chart.sync ? { sync: { key: chart.sync } } : {}), points: { size: 6 }, focus: { prox: 24 } },

@@ -49,9 +49,10 @@ function headlineTable(runs, names) {
     return element("td", { "data-run": at, class: isBest(figure, runs, at) ? "best" : null, "data-key": figure.key.join("."), "data-value": value == null ? "" : String(value) },
       (figure.format || number)(value));
   };
+  const upright = runs.length <= kMostUpright; // a column per run, which a phone can show
   const scroll = (...parts) => element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures of all runs" },
-    element("table", { id: "headline" }, ...parts));
-  if (runs.length <= kMostUpright) { // a column per run, which a phone can show
+    element("table", { id: "headline", class: upright ? "upright" : null }, ...parts));
+  if (upright) {
     return scroll(
       element("thead", {}, element("tr", {}, element("th", { scope: "col", colspan: 2 }, "Figure"), ...names.map((name) => element("th", { scope: "col" }, name)))),
       element("tbody", {}, ...figures.map((f, i) => element("tr", {},

@@ -90,7 +90,7 @@ TEST_CASE("curves are rounded to five digits, and those that are zero throughout
   CHECK_FALSE(shown["engine"]["columns"].contains("waiting"));
   CHECK(shown["links"][0]["name"] == "nvlink");
   CHECK(shown["latency"]["columns"]["ttft_p50"] == nlohmann::json({nullptr, 12}));
-  CHECK(shown["latency"]["points"]["tpot"] == nlohmann::json({nullptr}));
+  CHECK(shown["latency"]["points"]["tpot"] == nlohmann::json::parse("[null]"));
   CHECK(data["pareto"]["points"][0]["front"] == true);
   CHECK(data["pareto"]["x_label"] == "tokens/s per user");
 }

@@ -63,7 +63,7 @@ const Cdf& cdf_named(const RunSeries& series, const std::string& name) {
 }  // namespace
 
 TEST_CASE("thinning keeps every n-th, from the first on, and never more than it may") {
-  for (const std::size_t most : {1, 2, 3, 7, 8}) {
+  for (const std::size_t most : {1U, 2U, 3U, 7U, 8U}) {
     Thinned<int> thinned(most);
     for (int i = 0; i < 1000; ++i) {
       if (thinned.wants()) thinned.add(i);
