@@ -61,7 +61,7 @@ SeriesCollector::SeriesCollector(const SeriesDetail& detail)
       prefill_samples_(detail.points) {}
 
 StepWatch SeriesCollector::watch(SimTime first_arrival) {
-  origin_ = last_ = first_arrival;
+  origin_ = first_arrival;
   StepWatch watch;
   watch.steps = true;
   return watch;
@@ -73,7 +73,6 @@ void SeriesCollector::on_request(const RequestRecord& record) {
   }
   if (record.preemptions > 0) on_resumed(record.index, record.last_token);  // ended in the queue
   if (record.status != RequestStatus::kCompleted) return;
-  last_ = std::max(last_, record.last_token);
   done_.push_back({static_cast<float>(since_start(record.arrival)),
                    static_cast<float>(since_start(record.first_token)),
                    static_cast<float>((record.first_token - record.arrival).ms()),
@@ -96,7 +95,6 @@ void SeriesCollector::on_resumed(std::uint64_t index, SimTime at) {
 void SeriesCollector::on_steps(const StepReport& report) {
   add_kv(report);
   if (report.steps == 0) return;
-  last_ = std::max(last_, report.end);
   add_work(report);
   sample(report);
 }
@@ -180,11 +178,10 @@ void SeriesCollector::on_link(const LinkReport& report) {
   bins_.add_amount(found->second.channel, report.begin, report.end, report.bytes);
 }
 
-RunSeries SeriesCollector::finish() {
-  RunSeries series;
-  const double width_s = bins_.width().seconds();
-  series.engine.start_s = since_start(bins_.start());
-  series.engine.bin_s = width_s;
+OverTime SeriesCollector::engine_curves() {
+  OverTime curves;
+  curves.start_s = since_start(bins_.start());
+  curves.bin_s = bins_.width().seconds();
   for (std::size_t channel = 0; channel < kChannels; ++channel) {
     const std::string name =
         channel < kFirstComponent
@@ -196,15 +193,21 @@ RunSeries SeriesCollector::finish() {
       values.resize(bins_.used());
     } else if (is_amount(channel)) {
       values = bins_.integral(channel);
-      for (double& value : values) value /= width_s;
+      for (double& value : values) value /= curves.bin_s;
     } else {
       values = bins_.mean(channel);
     }
-    series.engine.columns.push_back({name, std::move(values)});
+    curves.columns.push_back({name, std::move(values)});
   }
+  return curves;
+}
+
+RunSeries SeriesCollector::finish() {
+  RunSeries series;
+  series.engine = engine_curves();
   for (const auto& [name, link] : links_) {
     std::vector<double> busy = bins_.integral(link.channel);
-    for (double& value : busy) value /= width_s * link.bytes_per_s;
+    for (double& value : busy) value /= series.engine.bin_s * link.bytes_per_s;
     series.links.push_back({name, std::move(busy)});
   }
   series.decode_steps = {decode_samples_.kept(), decode_samples_.every()};

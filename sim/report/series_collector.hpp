@@ -91,11 +91,12 @@ class SeriesCollector : public Observer {
   Cdf cdf_of(const std::string& name, std::vector<float> values) const;
   Cdf itl_cdf() const;
   LatencyOverTime latency_over_time();
+  void add_latency_bins(OverTime& bins, float Done::*time) const;
+  OverTime engine_curves();
   std::vector<double> shares(std::size_t count) const;
 
   SeriesDetail detail_;
   SimTime origin_;
-  SimTime last_;
   BinnedSeries bins_;
   std::vector<Level> levels_;  ///< by replica
   std::map<std::string, Link, std::less<>> links_;

@@ -64,12 +64,11 @@ Cdf SeriesCollector::itl_cdf() const {
 
 LatencyOverTime SeriesCollector::latency_over_time() {
   LatencyOverTime result;
-  result.points = {{"time_s", {}}, {"ttft", {}}, {"tpot", {}}};
-  std::vector<Column>& columns = result.bins.columns;
   for (const char* name :
        {"requests", "ttft_p50", "ttft_p99", "ttft_max", "tpot_p50", "tpot_p99", "tpot_max"}) {
-    columns.push_back({name, {}});
+    result.bins.columns.push_back({name, {}});
   }
+  result.points = {{"time_s", {}}, {"ttft", {}}, {"tpot", {}}};
   if (done_.empty()) return result;
   const auto [first, last] =
       std::minmax_element(done_.begin(), done_.end(),
@@ -79,28 +78,7 @@ LatencyOverTime SeriesCollector::latency_over_time() {
   std::sort(done_.begin(), done_.end(), [time](const Done& a, const Done& b) {
     return a.*time != b.*time ? a.*time < b.*time : a.order < b.order;
   });
-  const double start = done_.front().*time;
-  const double span = std::max<double>(done_.back().*time - start, 1e-3);
-  // A bin for every ten requests, so that its percentiles mean something.
-  const std::size_t bins = std::clamp<std::size_t>(done_.size() / 10, 1, detail_.latency_bins);
-  result.bins.start_s = start;
-  result.bins.bin_s = span / static_cast<double>(bins);
-  std::size_t at = 0;
-  for (std::size_t bin = 0; bin < bins; ++bin) {
-    const double end = start + result.bins.bin_s * static_cast<double>(bin + 1);
-    std::vector<float> ttft, tpot;
-    for (; at < done_.size() && (bin + 1 == bins || done_[at].*time < end); ++at) {
-      ttft.push_back(done_[at].ttft_ms);
-      if (done_[at].tpot_ms >= 0) tpot.push_back(done_[at].tpot_ms);
-    }
-    columns[0].values.push_back(static_cast<double>(ttft.size()));
-    const auto ttfts = summary_of(ttft);
-    const auto tpots = summary_of(tpot);
-    for (std::size_t i = 0; i < 3; ++i) {
-      columns[1 + i].values.push_back(ttfts[i]);
-      columns[4 + i].values.push_back(tpots[i]);
-    }
-  }
+  add_latency_bins(result.bins, time);
   const std::size_t every = (done_.size() + detail_.points - 1) / detail_.points;
   result.every = static_cast<std::int64_t>(every);
   for (std::size_t i = 0; i < done_.size(); i += every) {
@@ -111,6 +89,32 @@ LatencyOverTime SeriesCollector::latency_over_time() {
                                                         : std::numeric_limits<double>::quiet_NaN());
   }
   return result;
+}
+
+/// REQUIRES: done_ is sorted by `time` and not empty.
+void SeriesCollector::add_latency_bins(OverTime& bins, float Done::*time) const {
+  const double start = done_.front().*time;
+  const double span = std::max<double>(done_.back().*time - start, 1e-3);
+  // A bin for every ten requests, so that its percentiles mean something.
+  const std::size_t count = std::clamp<std::size_t>(done_.size() / 10, 1, detail_.latency_bins);
+  bins.start_s = start;
+  bins.bin_s = span / static_cast<double>(count);
+  std::size_t at = 0;
+  for (std::size_t bin = 0; bin < count; ++bin) {
+    const double end = start + bins.bin_s * static_cast<double>(bin + 1);
+    std::vector<float> ttft, tpot;
+    for (; at < done_.size() && (bin + 1 == count || done_[at].*time < end); ++at) {
+      ttft.push_back(done_[at].ttft_ms);
+      if (done_[at].tpot_ms >= 0) tpot.push_back(done_[at].tpot_ms);
+    }
+    bins.columns[0].values.push_back(static_cast<double>(ttft.size()));
+    const auto ttfts = summary_of(ttft);
+    const auto tpots = summary_of(tpot);
+    for (std::size_t i = 0; i < 3; ++i) {
+      bins.columns[1 + i].values.push_back(ttfts[i]);
+      bins.columns[4 + i].values.push_back(tpots[i]);
+    }
+  }
 }
 
 }  // namespace servesim
