@@ -17,8 +17,8 @@ struct OutputPaths {
   std::string json;  ///< "-" is stdout
   std::string requests;
   std::string schedule_log;
-  std::string timeline;
-  std::string report;
+  std::string timeline = {};
+  std::string report = {};
 };
 
 /// Throws InputError when two outputs are one file, or an output is one of `inputs`.
