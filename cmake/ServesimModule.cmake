@@ -26,7 +26,7 @@ function(servesim_hot_path)
   endforeach()
 endfunction()
 
-# servesim_test(NAME LABEL unit|property|golden|validation|smoke SOURCES ... [LIBRARIES ...])
+# servesim_test(NAME LABEL unit|property|golden|validation|smoke|browser SOURCES ... [LIBRARIES ...])
 function(servesim_test name)
   cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

@@ -34,10 +34,12 @@ bool same_file(const std::string& a, const std::string& b) {
 }  // namespace
 
 void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& inputs) {
-  std::vector<std::pair<std::string, std::string>> all;
-  all.emplace_back("--json", outputs.json == "-" ? "/dev/stdout" : outputs.json);
-  all.emplace_back("--requests", outputs.requests);
-  all.emplace_back("--schedule-log", outputs.schedule_log);
+  const std::vector<std::pair<std::string, std::string>> all{
+      {"--json", outputs.json == "-" ? "/dev/stdout" : outputs.json},
+      {"--requests", outputs.requests},
+      {"--schedule-log", outputs.schedule_log},
+      {"--timeline", outputs.timeline},
+      {"--report", outputs.report}};
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [flag, path] = all[i];
     if (path.empty()) continue;
@@ -58,23 +60,38 @@ void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& 
   }
 }
 
-Outputs::Outputs(const OutputPaths& paths) : json_on_stdout_(paths.json == "-") {
+Outputs::Outputs(const OutputPaths& paths, TimelineWindow window)
+    : json_on_stdout_(paths.json == "-") {
   if (!paths.json.empty() && !json_on_stdout_) json_ = std::make_unique<AtomicFile>(paths.json);
   if (!paths.requests.empty()) requests_ = std::make_unique<RequestWriter>(paths.requests);
   if (!paths.schedule_log.empty()) {
     schedule_log_ = std::make_unique<AtomicFile>(paths.schedule_log);
   }
+  if (!paths.timeline.empty()) {
+    timeline_ = std::make_unique<TimelineWriter>(paths.timeline, window);
+  }
+  if (!paths.report.empty()) {
+    if (!paths.report.ends_with(".html")) {
+      throw InputError(fmt::format("--report {}: the name must end in .html", paths.report));
+    }
+    report_ = std::make_unique<AtomicFile>(paths.report);
+  }
 }
 
-void Outputs::commit(const std::string& json) {
+void Outputs::commit(const std::string& json, const std::string& report) {
   if (json_) json_->write(json);
+  if (report_) report_->write(report);
   // All are whole on the disk before the first is put in place: a full disk leaves none.
   if (json_) json_->close();
   if (requests_) requests_->close();
   if (schedule_log_) schedule_log_->close();
+  if (timeline_) timeline_->close();
+  if (report_) report_->close();
   if (json_) json_->commit();
   if (requests_) requests_->commit();
   if (schedule_log_) schedule_log_->commit();
+  if (timeline_) timeline_->commit();
+  if (report_) report_->commit();
 }
 
 void write_stdout(const std::string& text) {

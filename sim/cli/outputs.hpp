@@ -8,6 +8,7 @@
 
 #include "report/atomic_file.hpp"
 #include "report/request_writer.hpp"
+#include "report/timeline_writer.hpp"
 
 namespace servesim {
 
@@ -16,6 +17,8 @@ struct OutputPaths {
   std::string json;  ///< "-" is stdout
   std::string requests;
   std::string schedule_log;
+  std::string timeline = {};
+  std::string report = {};
 };
 
 /// Throws InputError when two outputs are one file, or an output is one of `inputs`.
@@ -25,20 +28,24 @@ void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& 
 class Outputs {
  public:
   /// Opens every output, so that a path that cannot be written shows before a run starts.
-  explicit Outputs(const OutputPaths& paths);
+  explicit Outputs(const OutputPaths& paths, TimelineWindow window = {});
 
   RequestWriter* requests() { return requests_.get(); }
   AtomicFile* schedule_log() { return schedule_log_.get(); }
+  TimelineWriter* timeline() { return timeline_.get(); }
+  bool report() const { return report_ != nullptr; }
   bool json_on_stdout() const { return json_on_stdout_; }
 
-  /// Writes `json`, where asked for, and puts all files in place.
-  void commit(const std::string& json);
+  /// Writes `json` and `report`, where asked for, and puts all files in place.
+  void commit(const std::string& json, const std::string& report = "");
 
  private:
   bool json_on_stdout_;
   std::unique_ptr<AtomicFile> json_;
   std::unique_ptr<RequestWriter> requests_;
   std::unique_ptr<AtomicFile> schedule_log_;
+  std::unique_ptr<TimelineWriter> timeline_;
+  std::unique_ptr<AtomicFile> report_;
 };
 
 /// Writes `text` to stdout. A reader that has gone away is no error; a full disk is (InputError).

@@ -130,7 +130,10 @@ RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTap
   MetricsCollector metrics(run.targets);
   ObserverList observers;
   observers.add(metrics);
+  std::optional<SeriesCollector> series;
   if (taps.observer != nullptr) observers.add(*taps.observer);
+  if (taps.timeline != nullptr) observers.add(*taps.timeline);
+  if (taps.series != nullptr) observers.add(series.emplace(*taps.series));
   const std::unique_ptr<TraceReader> reader = apply_load(trace.open(), run.load);
   RunResult result;
   TicketNames* names = taps.log != nullptr ? &taps.log->names() : nullptr;
@@ -147,6 +150,7 @@ RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTap
   result.peak_flops = cost_model->peak_flops();
   result.peak_bytes_per_s = cost_model->peak_bytes_per_s();
   result.metrics = metrics.finish();
+  if (series) result.series = std::make_shared<RunSeries>(series->finish());
   result.warnings = warnings_of(run, trace, result.metrics);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.cpu_s = thread_cpu_s() - cpu_start_s;

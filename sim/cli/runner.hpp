@@ -8,6 +8,7 @@
 #include "cli/resolve.hpp"
 #include "cli/trace_set.hpp"
 #include "report/run_result.hpp"
+#include "report/series_collector.hpp"
 
 namespace servesim {
 
@@ -18,6 +19,8 @@ class ScheduleLogWriter;
 struct RunTaps {
   Observer* observer = nullptr;
   ScheduleLogWriter* log = nullptr;
+  Observer* timeline = nullptr;
+  const SeriesDetail* series = nullptr;  ///< of any number of runs: collect RunResult::series
 };
 
 /// Carries out one run.
@@ -27,7 +30,7 @@ RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTap
 struct RunnerOptions {
   std::size_t threads = 1;
   bool progress = false;
-  RunTaps taps;  ///< only with a single run
+  RunTaps taps;  ///< only with a single run, but for `series`
 };
 
 /// What came of each run, in order; those that an interrupt kept from starting have no result.

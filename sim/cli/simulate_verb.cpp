@@ -16,6 +16,7 @@
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "report/report_html.hpp"
 #include "report/result_json.hpp"
 #include "report/result_table.hpp"
 #include "report/schedule_log_writer.hpp"
@@ -44,6 +45,12 @@ FlagSet declare_flags() {
              Arity::kOne});
   flags.add({"requests", "FILE", "Write a row per request; .csv or .jsonl", Arity::kOne});
   flags.add({"schedule-log", "FILE", "Write every scheduler decision as JSON lines", Arity::kOne});
+  flags.add({"timeline", "FILE",
+             "Write a trace of steps and requests for Perfetto; .json or .json.gz", Arity::kOne});
+  flags.add({"timeline-window", "START:END",
+             "Seconds after the first arrival that --timeline holds [0:60]", Arity::kOne});
+  flags.add(
+      {"report", "FILE", "Write an HTML report of all runs; one file, opens offline", Arity::kOne});
   flags.group("Running");
   flags.add({"seed", "N", "Seed of everything random [0]", Arity::kOne});
   flags.add({"threads", "N", "Runs at the same time [all cores]", Arity::kOne});
@@ -74,7 +81,8 @@ void check_engine_config(const FlagSet& flags, const std::vector<AxisValues>& gi
 /// What only one run can write.
 void check_single_run_outputs(const OutputPaths& paths, const std::vector<ResolvedRun>& runs) {
   for (const auto& [flag, path] :
-       {std::pair("--requests", paths.requests), std::pair("--schedule-log", paths.schedule_log)}) {
+       {std::pair("--requests", paths.requests), std::pair("--schedule-log", paths.schedule_log),
+        std::pair("--timeline", paths.timeline)}) {
     if (!path.empty() && runs.size() > 1) {
       throw InputError(
           fmt::format("{} is for a single run, and these flags ask for {}", flag, runs.size()));
@@ -143,6 +151,24 @@ std::string json_of(const RunnerOutcome& outcome, const std::string& command, st
   return result_json(finished, command, seed);
 }
 
+std::string report_of(const Plan& plan, const std::vector<std::optional<RunResult>>& results,
+                      const std::string& command, std::uint64_t seed) {
+  ReportInput input{command, seed, {}, {}};
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i]) input.runs.push_back({&*results[i], plan.planned[i].varied});
+  }
+  return report_html(input);
+}
+
+/// Throws InputError for a window that is none, or of a timeline that nobody asked for.
+TimelineWindow timeline_window(const FlagSet& flags) {
+  if (!flags.given("timeline-window")) return {};
+  if (!flags.given("timeline")) {
+    throw InputError("--timeline-window needs --timeline FILE, which it bounds");
+  }
+  return parse_timeline_window(flags.value("timeline-window"));
+}
+
 std::size_t thread_count(const FlagSet& flags) {
   if (flags.given("threads")) {
     return static_cast<std::size_t>(parse_integer(flags.value("threads"), "--threads", 1, 1024));
@@ -174,24 +200,38 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
   Registries registries;
   register_builtins(registries);
   Plan plan = make_plan(flags, base, registries);
-  const OutputPaths paths{flags.value("json"), flags.value("requests"),
-                          flags.value("schedule-log")};
+  const OutputPaths paths{flags.value("json"), flags.value("requests"), flags.value("schedule-log"),
+                          flags.value("timeline"), flags.value("report")};
+  const TimelineWindow window = timeline_window(flags);
   check_single_run_outputs(paths, plan.runs);
   check_distinct(paths, input_files(flags));
   open_traces(plan);
   catch_interrupts();
-  Outputs outputs(paths);
+  Outputs outputs(paths, window);
   std::optional<ScheduleLogWriter> log;
   if (outputs.schedule_log() != nullptr) log.emplace(*outputs.schedule_log());
-  options.taps = {outputs.requests(), log ? &*log : nullptr};
+  const SeriesDetail detail = SeriesDetail::for_runs(plan.runs.size());
+  options.taps = {outputs.requests(), log ? &*log : nullptr, outputs.timeline(),
+                  outputs.report() ? &detail : nullptr};
 
   const RunnerOutcome outcome = run_all(plan.runs, plan.traces, options);
   const std::string json = json_of(outcome, command, base.seed);
-  if (!outcome.interrupted) outputs.commit(json);
+  if (!outcome.interrupted) {
+    if (outputs.timeline() != nullptr) {
+      const RunResult& result = *outcome.results.front();
+      outputs.timeline()->finish(fmt::format("{}, {}", result.trace, result.policy), command);
+    }
+    outputs.commit(json,
+                   outputs.report() ? report_of(plan, outcome.results, command, base.seed) : "");
+  }
   if (outputs.json_on_stdout()) {
     write_stdout(json);
   } else if (!quiet) {
     write_stdout(table_of(plan, outcome.results, style_for(STDOUT_FILENO)));
+  }
+  if (outputs.timeline() != nullptr && !quiet && !outcome.interrupted) {
+    const std::string warning = outputs.timeline()->warning();
+    if (!warning.empty()) fmt::print(stderr, "simulate: {}\n", warning);
   }
   if (outcome.interrupted) {
     fmt::print(stderr, "simulate: interrupted; no output file was written\n");

@@ -36,11 +36,18 @@ class Simulation : public SequenceSink {
   void on_token_gaps(SimTime gap, std::int64_t count) override {
     observer_.on_token_gaps(gap, count);
   }
+  void on_preempted(Ticket ticket, SimTime at) override {
+    if (watched_) observer_.on_preempted(tickets_[ticket].index, at);
+  }
+  void on_resumed(Ticket ticket, SimTime at) override {
+    if (watched_) observer_.on_resumed(tickets_[ticket].index, at);
+  }
 
  private:
   SimTime next_arrival();
   void act_until(SimTime arrival);
   void settle_rejections();
+  void begin(SimTime first_arrival);
   void send_next();
   void deliver(const Request& request, std::int64_t session, SimTime now);
   Ticket make_ticket(const Request& request, std::int64_t session, std::int32_t replica);
@@ -65,6 +72,7 @@ class Simulation : public SequenceSink {
   std::vector<Ticket> unused_;
   SimTime now_;
   SimTime first_arrival_ = kNever;
+  bool watched_ = false;
   bool sends_changed_ = false;  ///< a request ended that others wait for
   bool exhausted_ = false;
 };
@@ -156,8 +164,18 @@ void Simulation::send_next() {
   }
 }
 
+void Simulation::begin(SimTime first_arrival) {
+  first_arrival_ = first_arrival;
+  const StepWatch watch = observer_.watch(first_arrival);
+  watched_ = watch.steps;
+  if (!watched_) return;
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    replicas_[i]->watch(observer_, static_cast<std::int32_t>(i), watch);
+  }
+}
+
 void Simulation::deliver(const Request& request, std::int64_t session, SimTime now) {
-  if (first_arrival_ == kNever) first_arrival_ = request.arrival;
+  if (first_arrival_ == kNever) begin(request.arrival);
   const std::size_t replica = router_->route(request, loads_);
   ++loads_[replica].requests;
   loads_[replica].tokens += request.input_tokens + request.output_tokens;

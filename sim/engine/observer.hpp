@@ -8,6 +8,10 @@
 
 namespace servesim {
 
+struct LinkReport;
+struct StepReport;
+struct TransferReport;
+
 enum class RequestStatus : std::uint8_t { kCompleted, kRejected, kUnfinished };
 
 /// The fate of one request. Times are the client's; those of events that did not happen are -1 ns.
@@ -31,6 +35,13 @@ struct RequestRecord {
   std::int32_t preemptions = 0;
 };
 
+/// What of the engines' work an observer wants to hear.
+struct StepWatch {
+  bool steps = false;  ///< on_steps() and all below it
+  /// Steps scheduled in [singly_from, singly_until) are told one by one, others in stretches.
+  SimTime singly_from, singly_until;
+};
+
 /// Receives events of a run, in the order of simulated time except where said.
 class Observer {
  public:
@@ -41,6 +52,17 @@ class Observer {
   /// `count` gaps of length `gap` between consecutive tokens of a request (ITL). Order is
   /// unspecified.
   virtual void on_token_gaps(SimTime /*gap*/, std::int64_t /*count*/) {}
+
+  /// Asked once, when the first request is sent. A run in which nobody wants steps spends no time
+  /// on the events below.
+  virtual StepWatch watch(SimTime /*first_arrival*/) { return {}; }
+  /// The steps of each replica come in order; those of different replicas may overlap.
+  virtual void on_steps(const StepReport&) {}
+  /// Request `index` lost its place in the engine, or got it back.
+  virtual void on_preempted(std::uint64_t /*index*/, SimTime /*at*/) {}
+  virtual void on_resumed(std::uint64_t /*index*/, SimTime /*at*/) {}
+  virtual void on_link(const LinkReport&) {}
+  virtual void on_transfer(const TransferReport&) {}
 };
 
 }  // namespace servesim

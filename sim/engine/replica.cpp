@@ -56,7 +56,10 @@ void Replica::run(SimTime now) {
     const bool worth_another = schedule(now);
     if (in_flight_ == max_in_flight_ || !worth_another) break;
   }
-  if (!policy_->live()) kv_ = policy_->kv_usage();
+  if (!policy_->live()) {
+    kv_ = policy_->kv_usage();
+    if (watch_.observer != nullptr) report_level(now);
+  }
   if (in_flight_ == 0) {
     next_event_ = SimTime::max();
   } else {
@@ -73,11 +76,12 @@ bool Replica::schedule(SimTime now) {
   const bool unfinished = policy_->has_unfinished();
   watch_progress(plan);
   if (plan.tokens == 0 && max_in_flight_ == 1) {
+    if (watch_.observer != nullptr) report_level(now);
     commit(now);  // nothing ran
     waiting_for_arrival_ = unfinished && wait_for_arrivals_ && arrivals_expected_;
     return unfinished && !waiting_for_arrival_;
   }
-  push(start(plan, now));
+  push(watch_.observer == nullptr ? start(plan, now) : start_watched(plan, now));
   stretch_left_ = plan.horizon - 1;
   decodes_ = plan.decode_seqs;
   gap_count_ = plan.gap_count;

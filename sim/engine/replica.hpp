@@ -7,6 +7,7 @@
 
 #include "cost/step_cost_model.hpp"
 #include "engine/engine_stats.hpp"
+#include "engine/observer.hpp"
 #include "sched/batch_policy.hpp"
 
 namespace servesim {
@@ -43,6 +44,9 @@ class Replica {
     return true;
   }
 
+  /// From now on `observer` is told of all steps (Observer::on_steps), as those of `replica`.
+  void watch(Observer& observer, std::int32_t replica, const StepWatch& watch);
+
   /// The sums so far, the KV integral up to `now`.
   EngineStats stats(SimTime now);
   const BatchPolicy& policy() const { return *policy_; }
@@ -60,6 +64,25 @@ class Replica {
     std::int64_t steps = 0;
   };
 
+  /// Steps taken from a stretch, and the blocks they began.
+  struct Taken {
+    std::int64_t steps = 0, blocks = 0;
+  };
+
+  /// Whom to tell of steps; null observer: nobody.
+  struct Watch {
+    Observer* observer = nullptr;
+    std::int32_t replica = 0;
+    StepWatch wanted;
+  };
+
+  /// What a StepReport is the difference of.
+  struct Totals {
+    SimTime busy;
+    std::array<double, kComponentCount> seconds{};
+    double flops = 0, hbm_bytes = 0;
+  };
+
   void run(SimTime now);
   bool schedule(SimTime now);
   void commit(SimTime now);
@@ -73,6 +96,7 @@ class Replica {
   void watch_progress(const StepPlan& plan);
 
   void advance(SimTime until, bool inclusive);
+  Taken take_until(SimTime until, bool inclusive);
   std::int64_t steps_at_once(SimTime until, bool inclusive) const;
   std::int64_t take_step(SimTime at);
   std::int64_t take_steps(std::int64_t count);
@@ -83,6 +107,15 @@ class Replica {
   void count_rest(const StepCost* rest, std::int64_t decodes, std::int64_t steps);
   void flush_rest(PendingRest& pending);
   SimTime stretch_bound();
+
+  // watched.cpp
+  Taken take_watched(SimTime until, bool inclusive);
+  Taken take_piece(SimTime at, SimTime until, bool inclusive);
+  Flight start_watched(const StepPlan& plan, SimTime now);
+  StepReport open_report(SimTime scheduled, bool runs) const;
+  void close_report(StepReport& report, const Totals& before);
+  Totals totals(std::int64_t decodes) const;
+  void report_level(SimTime now);
 
   Flight& front() { return flights_[0]; }
   const Flight& front() const { return flights_[0]; }
@@ -125,6 +158,7 @@ class Replica {
   bool growth_was_reserved_ = false;
   DecodeStep constant_step_;  ///< the price of each step, where it does not depend on the context
 
+  Watch watch_;
   std::int64_t steps_without_output_ = 0;
   KvUsage kv_;
   std::array<PendingRest, 64> pending_rests_;

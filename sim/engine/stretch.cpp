@@ -49,16 +49,22 @@ struct BlockGrowth {
 
 /// Takes the steps of the stretch that are scheduled before `until` (at it, too, when `inclusive`).
 void Replica::advance(SimTime until, bool inclusive) {
-  std::int64_t taken = 0;
-  std::int64_t blocks = 0;
+  if (stretch_left_ == 0) return;
+  const Taken taken =
+      watch_.observer == nullptr ? take_until(until, inclusive) : take_watched(until, inclusive);
+  if (taken.steps > 0) policy_->extend(taken.steps, taken.blocks, last_done_);
+}
+
+Replica::Taken Replica::take_until(SimTime until, bool inclusive) {
+  Taken taken;
   while (stretch_left_ > 0) {
     const SimTime at = front().end;
     if (inclusive ? at > until : at >= until) break;
     const std::int64_t count = constant_steps_ ? steps_at_once(until, inclusive) : 0;
-    taken += std::max<std::int64_t>(count, 1);
-    blocks += count > 1 ? take_steps(count) : take_step(at);
+    taken.steps += std::max<std::int64_t>(count, 1);
+    taken.blocks += count > 1 ? take_steps(count) : take_step(at);
   }
-  if (taken > 0) policy_->extend(taken, blocks, last_done_);
+  return taken;
 }
 
 /// How many steps of equal period lie before `until`; 0 when they have to be taken singly.

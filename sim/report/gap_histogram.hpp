@@ -35,6 +35,8 @@ class GapHistogram {
 
   std::int64_t count() const { return count_; }
   SampleSummary summarize() const;
+  /// REQUIRES: count() > 0.
+  double percentile_ms(double q) const { return percentile_ns(q) * 1e-6; }
 
  private:
   struct Bucket {

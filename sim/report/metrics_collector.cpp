@@ -68,6 +68,19 @@ bool MetricsCollector::meets_targets(double ttft_ms, double tpot_ms, double e2el
          !(targets_.e2el_ms && e2el_ms > *targets_.e2el_ms);
 }
 
+StepWatch ObserverList::watch(SimTime first_arrival) {
+  StepWatch all;
+  for (Observer* observer : observers_) {
+    const StepWatch one = observer->watch(first_arrival);
+    all.steps = all.steps || one.steps;
+    if (one.singly_from >= one.singly_until) continue;
+    const bool first = all.singly_from >= all.singly_until;
+    all.singly_from = first ? one.singly_from : std::min(all.singly_from, one.singly_from);
+    all.singly_until = first ? one.singly_until : std::max(all.singly_until, one.singly_until);
+  }
+  return all;
+}
+
 Metrics MetricsCollector::finish() {
   metrics_.has_goodput = targets_.ttft_ms || targets_.tpot_ms || targets_.e2el_ms;
   if (last_token_ > first_arrival_) {

@@ -55,6 +55,23 @@ class ObserverList : public Observer {
   void on_token_gaps(SimTime gap, std::int64_t count) override {
     for (Observer* observer : observers_) observer->on_token_gaps(gap, count);
   }
+  /// All wishes in one: steps are told one by one between the first and the last of the windows.
+  StepWatch watch(SimTime first_arrival) override;
+  void on_steps(const StepReport& report) override {
+    for (Observer* observer : observers_) observer->on_steps(report);
+  }
+  void on_preempted(std::uint64_t index, SimTime at) override {
+    for (Observer* observer : observers_) observer->on_preempted(index, at);
+  }
+  void on_resumed(std::uint64_t index, SimTime at) override {
+    for (Observer* observer : observers_) observer->on_resumed(index, at);
+  }
+  void on_link(const LinkReport& report) override {
+    for (Observer* observer : observers_) observer->on_link(report);
+  }
+  void on_transfer(const TransferReport& report) override {
+    for (Observer* observer : observers_) observer->on_transfer(report);
+  }
 
  private:
   std::vector<Observer*> observers_;

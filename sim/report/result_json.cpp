@@ -120,7 +120,9 @@ Json sim_json(const RunResult& result) {
   return sim;
 }
 
-Json run_json(const RunResult& result) {
+}  // namespace
+
+nlohmann::ordered_json run_json(const RunResult& result) {
   const Metrics& m = result.metrics;
   Json run;
   run["trace"] = result.trace;
@@ -140,8 +142,6 @@ Json run_json(const RunResult& result) {
   run["sim"] = sim_json(result);
   return run;
 }
-
-}  // namespace
 
 std::string version() {
   return SERVESIM_VERSION;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace servesim {
 
 /// The version of the program.
 std::string version();
+
+/// One run, as it stands in the document.
+nlohmann::ordered_json run_json(const RunResult& result);
 
 /// The document for `runs`, two spaces of indentation, a final newline. Numbers are written as the
 /// shortest decimals that read back exactly; figures without a sample are null.

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/engine_stats.hpp"
 #include "report/metrics.hpp"
+#include "report/run_series.hpp"
 
 namespace servesim {
 
@@ -34,6 +36,7 @@ struct RunResult {
   double peak_bytes_per_s = 0;
   Metrics metrics;
   std::vector<std::string> warnings;
+  std::shared_ptr<const RunSeries> series;  ///< for the report; null unless asked for
   double wall_s = 0;
   double cpu_s = 0;
 };

@@ -80,6 +80,7 @@ class BatchPolicy {
   /// Something to schedule, or a finish that the next schedule() call must hear of.
   virtual bool live() const = 0;
   virtual bool has_unfinished() const = 0;
+  virtual std::int64_t waiting() const = 0;  ///< requests in the queue, preempted ones included
   /// Whether one more request in the queue could change the decision that stands.
   virtual bool arrival_matters() const = 0;
   /// Batches the engine may have in flight: 2 with asynchronous scheduling, else 1.

@@ -47,6 +47,8 @@ class SequenceSink {
   virtual void on_finished(Ticket ticket, const SequenceOutcome& outcome) = 0;
   /// `count` gaps between consecutive tokens that are not those of plain decode steps.
   virtual void on_token_gaps(SimTime gap, std::int64_t count) = 0;
+  virtual void on_preempted(Ticket /*ticket*/, SimTime /*at*/) {}
+  virtual void on_resumed(Ticket /*ticket*/, SimTime /*at*/) {}
 };
 
 }  // namespace servesim

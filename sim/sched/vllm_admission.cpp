@@ -112,7 +112,9 @@ std::int64_t VllmScheduler::blocks_to_admit(const Sequence& s, std::int64_t hit,
 void VllmScheduler::start_running(Decision& decision, SeqId id, std::int64_t hit) {
   Sequence& s = store_[id];
   const bool resumes = s.status == SequenceStatus::kPreempted;
-  if (!resumes) {
+  if (resumes) {
+    sink_.on_resumed(s.ticket, now_);
+  } else {
     s.scheduled = now_;
     s.prefix_hit_tokens = hit;
     counters_.prefix_hit_tokens += hit;

@@ -169,6 +169,7 @@ void VllmScheduler::preempt(Decision& decision, SeqId victim) {
   s.skipped = false;
   waiting_.push_front(victim);
   ++counters_.preemptions;
+  sink_.on_preempted(s.ticket, now_);
   decision.preempted = true;
   if (log_ != nullptr) decision.record.logged.preempted.push_back(s.ticket);
 }

@@ -41,6 +41,7 @@ class VllmScheduler : public BatchPolicy {
   void commit(SimTime done) override;
   bool live() const override { return store_.live() > 0 || finished_since_plan_; }
   bool has_unfinished() const override { return store_.live() > 0; }
+  std::int64_t waiting() const override { return waiting_.size() + skipped_.size(); }
   bool arrival_matters() const override;
   int batches_in_flight() const override { return config_.async_scheduling ? 2 : 1; }
   KvUsage kv_usage() override;

@@ -27,6 +27,7 @@ class StaticPolicy : public BatchPolicy {
   void commit(SimTime done) override;
   bool live() const override { return has_unfinished(); }
   bool has_unfinished() const override { return !batch_.empty() || !waiting_.empty(); }
+  std::int64_t waiting() const override { return std::ssize(waiting_); }
   bool arrival_matters() const override { return false; }
   int batches_in_flight() const override { return 1; }
   KvUsage kv_usage() override {

@@ -1,0 +1,15 @@
+# Writes OUTPUT, a C++ source with the bytes of FILES (separated by |); see ServesimEmbed.cmake.
+string(REPLACE "|" ";" files "${FILES}")
+set(text "// Made by cmake/embed_files.cmake.\n#include <string_view>\n\nnamespace servesim::${NAMESPACE} {\n")
+foreach(file ${files})
+  get_filename_component(name ${file} NAME)
+  string(REGEX REPLACE "[^A-Za-z0-9]" "_" name ${name})
+  file(READ ${file} bytes HEX)
+  string(LENGTH "${bytes}" digits)
+  math(EXPR size "${digits} / 2")
+  string(REGEX REPLACE "(................................................................)" "\\1\n" bytes "${bytes}")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
+  string(APPEND text "static const char ${name}_bytes[] = {\n${bytes}0};\n"
+    "extern const std::string_view ${name};\nconst std::string_view ${name}(${name}_bytes, ${size});\n")
+endforeach()
+file(WRITE ${OUTPUT} "${text}}  // namespace servesim::${NAMESPACE}\n")
