@@ -19,6 +19,7 @@ enum Channel : std::size_t {
   kKvUsed,
   kKvInternal,
   kKvReserved,
+  kKvExternal,
   kPrefillTokens,
   kDecodeTokens,
   kFlops,
@@ -28,18 +29,12 @@ enum Channel : std::size_t {
   kFirstComponent,
 };
 constexpr std::size_t kChannels = kFirstComponent + kComponentCount;
-constexpr std::array<std::string_view, kFirstComponent> kChannelNames{"decode_seqs",
-                                                                      "prefill_seqs",
-                                                                      "waiting",
-                                                                      "kv_used",
-                                                                      "kv_internal",
-                                                                      "kv_reserved",
-                                                                      "prefill_tokens_per_s",
-                                                                      "decode_tokens_per_s",
-                                                                      "flops_per_s",
-                                                                      "hbm_bytes_per_s",
-                                                                      "busy",
-                                                                      "batch_max"};
+constexpr std::array<std::string_view, kFirstComponent> kChannelNames{
+    "decode_seqs", "prefill_seqs",         "waiting",
+    "kv_used",     "kv_internal",          "kv_reserved",
+    "kv_external", "prefill_tokens_per_s", "decode_tokens_per_s",
+    "flops_per_s", "hbm_bytes_per_s",      "busy",
+    "batch_max"};
 
 /// Amounts, shown per second; all others are levels.
 bool is_amount(std::size_t channel) {
@@ -107,12 +102,14 @@ void SeriesCollector::add_kv(const StepReport& report) {
   Level& level = levels_[replica];
   const auto level_of = [](const KvUsage& kv, SimTime since) {
     return Level{since, static_cast<double>(kv.allocated - kv.internal - kv.reserved),
-                 static_cast<double>(kv.internal), static_cast<double>(kv.reserved)};
+                 static_cast<double>(kv.internal), static_cast<double>(kv.reserved),
+                 static_cast<double>(kv.external)};
   };
   const Level first = level_of(report.kv, report.scheduled);
   bins_.add(kKvUsed, level.since, report.scheduled, level.used);
   bins_.add(kKvInternal, level.since, report.scheduled, level.internal);
   bins_.add(kKvReserved, level.since, report.scheduled, level.reserved);
+  bins_.add(kKvExternal, level.since, report.scheduled, level.external);
   level = level_of(report.kv_last, report.last_scheduled);
   if (report.steps < 2) return;
   const SimTime from = first.since;
@@ -122,6 +119,7 @@ void SeriesCollector::add_kv(const StepReport& report) {
     bins_.add_ramp(channel, from, to, begin + off, end + off);
   };
   if (from == to) return;
+  bins_.add(kKvExternal, from, to, first.external);  // regions stay where they are
   const KvLevels& integral = report.kv_integral;
   fit(kKvUsed, first.used, level.used, integral.allocated - integral.internal - integral.reserved);
   fit(kKvInternal, first.internal, level.internal, integral.internal);

@@ -65,9 +65,9 @@ class SeriesCollector : public Observer {
 
   /// The curves. The engine's columns are sums over replicas: decode_seqs, prefill_seqs (in a step
   /// that runs; 0 between steps), waiting (requests, preempted ones included), kv_used,
-  /// kv_internal, kv_reserved (tokens' worth of slots), prefill_tokens_per_s, decode_tokens_per_s,
-  /// flops_per_s, hbm_bytes_per_s, busy (replicas that run a step) and the seconds of each
-  /// Component per second, "time_NAME"; maxima: batch_max (of one replica).
+  /// kv_internal, kv_reserved, kv_external (tokens' worth of slots), prefill_tokens_per_s,
+  /// decode_tokens_per_s, flops_per_s, hbm_bytes_per_s, busy (replicas that run a step) and the
+  /// seconds of each Component per second, "time_NAME"; maxima: batch_max (of one replica).
   RunSeries finish();
 
  private:
@@ -77,7 +77,7 @@ class SeriesCollector : public Observer {
   };
   struct Level {
     SimTime since;
-    double used = 0, internal = 0, reserved = 0;
+    double used = 0, internal = 0, reserved = 0, external = 0;
   };
   struct Link {
     std::size_t channel;

@@ -104,9 +104,10 @@ void TimelineWriter::on_steps(const StepReport& report) {
   add_counter(report.scheduled, report.replica, "waiting",
               fmt::format(R"("requests":{})", report.waiting));
   const KvUsage& kv = report.kv;
-  add_counter(report.scheduled, report.replica, "KV tokens",
-              fmt::format(R"("used":{},"internal":{},"reserved":{})",
-                          kv.allocated - kv.internal - kv.reserved, kv.internal, kv.reserved));
+  add_counter(
+      report.scheduled, report.replica, "KV tokens",
+      fmt::format(R"("used":{},"internal":{},"reserved":{},"external":{})",
+                  kv.allocated - kv.internal - kv.reserved, kv.internal, kv.reserved, kv.external));
 }
 
 void TimelineWriter::add_slice(const StepReport& report) {
