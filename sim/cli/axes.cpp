@@ -104,7 +104,7 @@ std::vector<Axis> setup_axes() {
               &RunSpec::tensor_parallel_size, 1, 1024),
       integer("replicas", Scope::kLoad, "Engines behind the router [1]", &RunSpec::replicas, 1,
               65536),
-      text("router", Scope::kLoad, "NAME", "round-robin|least-loaded [round-robin]",
+      text("router", Scope::kLoad, "NAME", "A name from `simulate list routers` [round-robin]",
            &RunSpec::router),
       text("dtype", Scope::kEngine, "NAME", "auto|bfloat16|float16 [auto]", &RunSpec::dtype),
       text("quantization", Scope::kEngine, "NAME", "Weights: none|fp8|int8|int4 [none]",

@@ -82,10 +82,11 @@ Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, T
   validate(config.scheduler);
   const auto count = static_cast<std::size_t>(config.replicas);
   loads_.resize(count);
+  const std::shared_ptr<StepCostModel> cost = parts.make_cost_model();
   for (std::size_t i = 0; i < count; ++i) {
-    replicas_.push_back(std::make_unique<Replica>(
-        parts.make_policy(config.scheduler, *this, log, config.seed + i), parts.make_cost_model(),
-        *this, config.host.step, config.wait_for_arrivals));
+    replicas_.push_back(
+        std::make_unique<Replica>(parts.make_policy(config.scheduler, *this, log, config.seed + i),
+                                  cost, *this, config.host.step, config.wait_for_arrivals));
   }
 }
 

@@ -36,7 +36,7 @@ struct ClusterConfig {
   bool wait_for_arrivals = false;
 };
 
-/// The parts a run is made of; each call makes a fresh one.
+/// The parts a run is made of; each call makes a fresh one. All replicas share one cost model.
 struct ClusterParts {
   PolicyFactory make_policy;
   std::function<std::unique_ptr<StepCostModel>()> make_cost_model;

@@ -6,7 +6,7 @@
 
 namespace servesim {
 
-Replica::Replica(std::unique_ptr<BatchPolicy> policy, std::unique_ptr<StepCostModel> cost,
+Replica::Replica(std::unique_ptr<BatchPolicy> policy, std::shared_ptr<StepCostModel> cost,
                  SequenceSink& sink, SimTime host_step, bool wait_for_arrivals)
     : policy_(std::move(policy)),
       cost_(std::move(cost)),

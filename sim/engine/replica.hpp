@@ -22,7 +22,7 @@ class Replica {
   /// before it still runs then. With `wait_for_arrivals`, a synchronous step that could schedule
   /// nothing waits for the next arrival while any is expected (the loop of the recorded schedules);
   /// else it is tried again at once.
-  Replica(std::unique_ptr<BatchPolicy> policy, std::unique_ptr<StepCostModel> cost,
+  Replica(std::unique_ptr<BatchPolicy> policy, std::shared_ptr<StepCostModel> cost,
           SequenceSink& sink, SimTime host_step, bool wait_for_arrivals);
 
   /// Enqueues a request that arrives `now`. REQUIRES: time does not run back.
@@ -89,7 +89,7 @@ class Replica {
   }
 
   std::unique_ptr<BatchPolicy> policy_;
-  std::unique_ptr<StepCostModel> cost_;
+  std::shared_ptr<StepCostModel> cost_;  ///< of all replicas that are alike
   SequenceSink& sink_;
   SimTime host_step_;
   bool wait_for_arrivals_;

@@ -28,7 +28,17 @@ void add_allocators(Table<AllocatorEntry>& allocators) {
 
 void add_routers(Table<RouterFactory>& routers) {
   routers.add("round-robin", "each replica in turn", make_round_robin);
-  routers.add("least-loaded", "the replica with the fewest unfinished requests", make_least_loaded);
+  routers.add("random", "any replica", make_random);
+  routers.add("least-loaded", "the replica with the fewest tokens outstanding", make_least_loaded);
+  routers.add("join-shortest-queue", "the replica with the fewest requests outstanding",
+              make_join_shortest_queue);
+  routers.add("power-of-two", "of two replicas drawn at random the one with fewer tokens",
+              make_power_of_two);
+  routers.add("session-sticky", "a session stays where it began; else as least-loaded",
+              make_session_sticky);
+  routers.add("prefix-aware",
+              "the longest prefix sent there before, against the tokens outstanding",
+              make_prefix_aware);
 }
 
 void add_cost_models(Table<CostModelFactory>& models) {

@@ -96,13 +96,22 @@ TEST_CASE("a stopped run tells of what it left") {
 
 TEST_CASE("one replica behind any router equals no choice at all") {
   std::vector<Request> requests;
-  for (int i = 0; i < 50; ++i) requests.push_back(timed(3 * i, 50 + 7 * i, 1 + i % 13));
-  Run round_robin;
-  Run least_loaded;
-  least_loaded.router = make_least_loaded;
-  const auto a = round_robin(requests);
-  const auto b = least_loaded(requests);
-  for (const auto& [index, record] : a) CHECK(record.last_token == b.at(index).last_token);
+  for (int i = 0; i < 50; ++i) {
+    requests.push_back(
+        timed(3 * i, 50 + 7 * i, 1 + i % 13, i % 4 == 0 ? "" : "s" + std::to_string(i % 7)));
+  }
+  const auto expected = Run()(requests);
+  for (const RouterFactory& router :
+       {RouterFactory(make_random), RouterFactory(make_least_loaded),
+        RouterFactory(make_join_shortest_queue), RouterFactory(make_power_of_two),
+        RouterFactory(make_session_sticky), RouterFactory(make_prefix_aware)}) {
+    Run run;
+    run.router = router;
+    for (const auto& [index, record] : run(requests)) {
+      CHECK(record.first_token == expected.at(index).first_token);
+      CHECK(record.last_token == expected.at(index).last_token);
+    }
+  }
 }
 
 TEST_CASE("replicas with independent traffic do as one with its share") {
