@@ -7,26 +7,30 @@
 
 namespace servesim {
 
-/// One event per replica, on the global event queue. A single replica needs no queue.
+/// One event per replica, on the global event queue, and one for each other actor behind them. A
+/// single replica needs no queue.
 class ReplicaClock {
  public:
-  explicit ReplicaClock(std::size_t replicas) {
-    for (std::size_t i = 0; i < replicas && replicas > 1; ++i) {
-      events_.push_back(
-          queue_.push(SimTime::max(), EventClass::kStep, static_cast<std::uint32_t>(i)));
+  /// `others` act before replicas that are due at the same instant: KV that has landed may be used
+  /// by the step that starts then.
+  explicit ReplicaClock(std::size_t replicas, std::size_t others = 0) {
+    if (replicas + others < 2) return;
+    for (std::size_t i = 0; i < replicas + others; ++i) {
+      const EventClass kind = i < replicas ? EventClass::kStep : EventClass::kTransferDone;
+      events_.push_back(queue_.push(SimTime::max(), kind, static_cast<std::uint32_t>(i)));
     }
   }
 
   /// SimTime::max() while nobody has anything to do.
   SimTime time() const { return events_.empty() ? only_ : queue_.top().time; }
-  /// The replica that acts at time().
-  std::size_t replica() const { return events_.empty() ? 0 : queue_.top().payload; }
+  /// The one that acts at time().
+  std::size_t actor() const { return events_.empty() ? 0 : queue_.top().payload; }
 
-  void set(std::size_t replica, SimTime time) {
+  void set(std::size_t actor, SimTime time) {
     if (events_.empty()) {
       only_ = time;
     } else {
-      queue_.move(events_[replica], time);
+      queue_.move(events_[actor], time);
     }
   }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cluster/client.hpp"
+#include "cluster/disaggregation.hpp"
 #include "cluster/replica_clock.hpp"
 #include "engine/replica.hpp"
 
@@ -25,17 +26,29 @@ struct Live {
 
 constexpr SimTime kNever = SimTime(-1);
 
+std::size_t total_replicas(const ClusterConfig& config) {
+  const std::int64_t decode = config.disaggregated ? config.disaggregated->replicas : 0;
+  return static_cast<std::size_t>(config.replicas + decode);
+}
+
 class Simulation : public SequenceSink {
  public:
   Simulation(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace,
              Observer& observer, ScheduleLog* log, TicketNames* names, RunControl& control);
 
-  std::vector<EngineStats> run();
+  ClusterOutcome run();
 
   void on_finished(Ticket ticket, const SequenceOutcome& outcome) override;
   void on_token_gaps(SimTime gap, std::int64_t count) override {
     observer_.on_token_gaps(gap, count);
   }
+  void on_kv_wanted(Ticket ticket, std::int64_t cached, std::int64_t blocks) override {
+    split_->kv_wanted(ticket, cached, blocks, now_);
+  }
+  void on_kv_planned(Ticket ticket, std::int64_t upto) override {
+    split_->kv_planned(ticket, upto);
+  }
+  void on_step_launched(SimTime begin, SimTime end) override { split_->step_launched(begin, end); }
 
  private:
   SimTime next_arrival();
@@ -44,10 +57,10 @@ class Simulation : public SequenceSink {
   void send_next();
   void deliver(const Request& request, std::int64_t session, SimTime now);
   Ticket make_ticket(const Request& request, std::int64_t session, std::int32_t replica);
-  std::string_view rejection(const Request& request) const {
-    return rejection_reason(config_.scheduler, request.input_tokens, request.output_tokens);
-  }
+  std::string_view rejection(const Request& request) const;
+  void report_completed(Live& live, const SequenceOutcome& outcome);
   void reject(const Request& request, std::string_view reason);
+  void add_decode_replicas(const DisaggregatedConfig& decode, const ClusterParts& parts);
   void report_unfinished();
   RequestRecord record_of(const Request& request) const;
   void reschedule(std::size_t replica) { clock_.set(replica, replicas_[replica]->next_event()); }
@@ -61,6 +74,9 @@ class Simulation : public SequenceSink {
   std::vector<std::unique_ptr<Replica>> replicas_;
   std::vector<ReplicaLoad> loads_;
   ReplicaClock clock_;
+  std::unique_ptr<Disaggregation> split_;  ///< null unless prefill and decode are apart
+  std::span<const ReplicaLoad> routed_;    ///< the loads of the replicas that requests are sent to
+  SimTime front_after_;                    ///< of the replicas that yield tokens
   std::vector<Live> tickets_;
   std::vector<Ticket> unused_;
   SimTime now_;
@@ -78,19 +94,48 @@ Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, T
       control_(control),
       client_(trace, config.max_concurrency),
       router_(parts.make_router(config.seed)),
-      clock_(static_cast<std::size_t>(config.replicas)) {
+      clock_(total_replicas(config), config.disaggregated ? 1 : 0),
+      front_after_(config.host.front_after) {
   validate(config.scheduler);
   const auto count = static_cast<std::size_t>(config.replicas);
-  loads_.resize(count);
+  loads_.resize(total_replicas(config));
+  routed_ = std::span<const ReplicaLoad>(loads_).first(count);
   const std::shared_ptr<StepCostModel> cost = parts.make_cost_model();
   for (std::size_t i = 0; i < count; ++i) {
     replicas_.push_back(
         std::make_unique<Replica>(parts.make_policy(config.scheduler, *this, log, config.seed + i),
                                   cost, *this, config.host.step, config.wait_for_arrivals));
   }
+  if (config.disaggregated) add_decode_replicas(*config.disaggregated, parts);
 }
 
-std::vector<EngineStats> Simulation::run() {
+void Simulation::add_decode_replicas(const DisaggregatedConfig& decode, const ClusterParts& parts) {
+  validate(decode.scheduler);
+  front_after_ = decode.host.front_after;
+  const std::shared_ptr<StepCostModel> cost = parts.make_decode_cost_model();
+  for (std::int64_t i = 0; i < decode.replicas; ++i) {
+    const std::uint64_t seed = config_.seed + replicas_.size();
+    replicas_.push_back(
+        std::make_unique<Replica>(parts.make_decode_policy(decode.scheduler, *this, nullptr, seed),
+                                  cost, *this, decode.host.step, false));
+  }
+  split_ = std::make_unique<Disaggregation>(decode, config_.host.front_after, routed_.size(),
+                                            parts.make_router(config_.seed + 1), replicas_, loads_,
+                                            clock_);
+}
+
+std::string_view Simulation::rejection(const Request& request) const {
+  if (!config_.disaggregated) {
+    return rejection_reason(config_.scheduler, request.input_tokens, request.output_tokens);
+  }
+  const std::int64_t outputs = std::min<std::int64_t>(request.output_tokens, 1);
+  const auto reason = rejection_reason(config_.scheduler, request.input_tokens, outputs);
+  return !reason.empty() ? reason
+                         : rejection_reason(config_.disaggregated->scheduler, request.input_tokens,
+                                            request.output_tokens);
+}
+
+ClusterOutcome Simulation::run() {
   while (!control_.stop.load(std::memory_order_relaxed)) {
     const SimTime arrival = next_arrival();
     act_until(arrival);
@@ -100,12 +145,13 @@ std::vector<EngineStats> Simulation::run() {
     send_next();
   }
   report_unfinished();
-  std::vector<EngineStats> stats;
+  ClusterOutcome outcome;
   for (const auto& replica : replicas_) {
-    stats.push_back(replica->stats(std::max(now_, first_arrival_)));
-    stats.back().kv.elapsed_s -= std::max(first_arrival_, SimTime(0)).seconds();
+    outcome.engines.push_back(replica->stats(std::max(now_, first_arrival_)));
+    outcome.engines.back().kv.elapsed_s -= std::max(first_arrival_, SimTime(0)).seconds();
   }
-  return stats;
+  if (split_) outcome.transfers = split_->stats(now_);
+  return outcome;
 }
 
 SimTime Simulation::next_arrival() {
@@ -120,9 +166,14 @@ SimTime Simulation::next_arrival() {
 void Simulation::act_until(SimTime arrival) {
   while (clock_.time() < arrival && !sends_changed_) {
     now_ = clock_.time();
-    const std::size_t replica = clock_.replica();
-    replicas_[replica]->act(now_);
-    reschedule(replica);
+    const std::size_t actor = clock_.actor();
+    if (actor < replicas_.size()) {
+      replicas_[actor]->act(now_);
+      reschedule(actor);
+    } else {
+      split_->act(now_);
+    }
+    if (split_) clock_.set(replicas_.size(), split_->next_event());
     if (control_.stop.load(std::memory_order_relaxed)) return;
   }
 }
@@ -159,9 +210,9 @@ void Simulation::send_next() {
 
 void Simulation::deliver(const Request& request, std::int64_t session, SimTime now) {
   if (first_arrival_ == kNever) first_arrival_ = request.arrival;
-  const std::size_t replica = router_->route(request, loads_);
+  const std::size_t replica = router_->route(request, routed_);
   ++loads_[replica].requests;
-  loads_[replica].tokens += request.input_tokens + request.output_tokens;
+  loads_[replica].tokens += request.input_tokens + (split_ ? 0 : request.output_tokens);
   NewSequence sequence;
   sequence.ticket = make_ticket(request, session, static_cast<std::int32_t>(replica));
   sequence.index = request.index;
@@ -173,8 +224,10 @@ void Simulation::deliver(const Request& request, std::int64_t session, SimTime n
   sequence.hash_block = request.hash_block;
   sequence.hash_ids = request.hash_ids;
   sequence.session = session;
+  if (split_) split_->begin(sequence, request, replica, now);
   replicas_[replica]->add(sequence, now);
   reschedule(replica);
+  if (split_) clock_.set(replicas_.size(), split_->next_event());
   control_.requests_read.fetch_add(1, std::memory_order_relaxed);
   control_.simulated_ns.store(now.ns(), std::memory_order_relaxed);
 }
@@ -205,17 +258,32 @@ Ticket Simulation::make_ticket(const Request& request, std::int64_t session, std
 
 void Simulation::on_finished(Ticket ticket, const SequenceOutcome& outcome) {
   Live& live = tickets_[ticket];
+  if (split_) {
+    if (split_->prefill_ended(ticket, outcome)) return;
+    live.replica = static_cast<std::int32_t>(split_->decode_replica(ticket));
+  }
   ReplicaLoad& load = loads_[static_cast<std::size_t>(live.replica)];
   --load.requests;
   load.tokens -= live.input_tokens + live.output_tokens;
+  if (split_) {
+    SequenceOutcome both = outcome;
+    split_->decode_ended(ticket, both);
+    report_completed(live, both);
+  } else {
+    report_completed(live, outcome);
+  }
+  if (names_ == nullptr) unused_.push_back(ticket);
+}
+
+void Simulation::report_completed(Live& live, const SequenceOutcome& outcome) {
   RequestRecord record;
   record.index = live.index;
   record.id = live.id;
   record.session = live.session_name;
   record.arrival = live.arrival;
   record.scheduled = outcome.scheduled;
-  record.first_token = outcome.first_token + config_.host.front_after;
-  record.last_token = outcome.last_token + config_.host.front_after;
+  record.first_token = outcome.first_token + front_after_;
+  record.last_token = outcome.last_token + front_after_;
   record.input_tokens = live.input_tokens;
   record.output_tokens = live.output_tokens;
   record.generated_tokens = outcome.outputs;
@@ -225,7 +293,6 @@ void Simulation::on_finished(Ticket ticket, const SequenceOutcome& outcome) {
   observer_.on_request(record);
   live.live = false;
   const std::int64_t session = live.session;
-  if (names_ == nullptr) unused_.push_back(ticket);
   sends_changed_ = sends_changed_ || client_.ends_matter();
   client_.ended(session, record.last_token);
 }
@@ -275,9 +342,9 @@ void Simulation::report_unfinished() {
 
 }  // namespace
 
-std::vector<EngineStats> simulate(const ClusterConfig& config, const ClusterParts& parts,
-                                  TraceReader& trace, Observer& observer, ScheduleLog* log,
-                                  TicketNames* names, RunControl& control) {
+ClusterOutcome run_cluster(const ClusterConfig& config, const ClusterParts& parts,
+                           TraceReader& trace, Observer& observer, ScheduleLog* log,
+                           TicketNames* names, RunControl& control) {
   return Simulation(config, parts, trace, observer, log, names, control).run();
 }
 

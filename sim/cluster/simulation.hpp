@@ -11,6 +11,7 @@
 #include "cost/step_cost_model.hpp"
 #include "engine/engine_stats.hpp"
 #include "engine/observer.hpp"
+#include "net/flow_network.hpp"
 #include "sched/batch_policy.hpp"
 #include "sched/schedule_log.hpp"
 #include "sched/scheduler_config.hpp"
@@ -26,6 +27,21 @@ struct HostTimes {
   SimTime front_after;   ///< from the end of a step to the client seeing its tokens
 };
 
+/// The decode side of a run whose prefill and decode are on different replicas, and how KV gets
+/// there.
+struct DisaggregatedConfig {
+  SchedulerConfig scheduler;  ///< of the decode replicas
+  HostTimes host;             ///< likewise
+  std::int64_t replicas = 1;  ///< likewise
+  bool push = false;          ///< layer by layer while the prompt is computed, else pulled after it
+  std::int64_t layers = 1;    ///< of the model
+  double block_bytes = 0;     ///< KV of a block, all ranks together
+  std::shared_ptr<const Topology> topology;
+  /// Where each replica's KV leaves and enters, the prefill ones first: a vertex for each GPU, or
+  /// one for all.
+  std::vector<std::vector<VertexId>> ports;
+};
+
 struct ClusterConfig {
   SchedulerConfig scheduler;
   HostTimes host;
@@ -34,6 +50,8 @@ struct ClusterConfig {
   std::uint64_t seed = 0;
   /// The engine loop of the recorded schedules, see Replica.
   bool wait_for_arrivals = false;
+  /// When set, all that is above describes the prefill replicas.
+  std::shared_ptr<const DisaggregatedConfig> disaggregated;
 };
 
 /// The parts a run is made of; each call makes a fresh one. All replicas share one cost model.
@@ -41,6 +59,30 @@ struct ClusterParts {
   PolicyFactory make_policy;
   std::function<std::unique_ptr<StepCostModel>()> make_cost_model;
   RouterFactory make_router;
+  PolicyFactory make_decode_policy{};  ///< of disaggregated runs, as the next
+  std::function<std::unique_ptr<StepCostModel>()> make_decode_cost_model{};
+};
+
+/// What crossed one link.
+struct LinkUse {
+  std::string name;
+  double bytes_per_s = 0;  ///< in one direction
+  LinkStats stats;
+};
+
+/// The transfers of a disaggregated run.
+struct KvTransferStats {
+  std::int64_t transfers = 0;
+  double kv_bytes = 0;
+  std::int64_t cached_tokens = 0;  ///< of prompts, found on the decode side and not sent
+  std::vector<float> transfer_ms;  ///< of each: from its first byte sent to its last one landed
+  std::vector<float> wait_ms;      ///< of each: from its blocks taken to its last byte landed
+  std::vector<LinkUse> links;      ///< that were used
+};
+
+struct ClusterOutcome {
+  std::vector<EngineStats> engines;  ///< by replica; of disaggregated runs the prefill ones first
+  KvTransferStats transfers;
 };
 
 /// Shared with the caller while a run goes on.
@@ -56,10 +98,17 @@ using TicketNames = std::vector<std::string>;
 
 /// Runs `trace` to its end. Every request of it is reported to `observer` exactly once. With a
 /// `log` (REQUIRES: one replica) every step is taken singly and `names` receives the requests' ids
-/// by ticket; both may be null. Returns one EngineStats per replica. Throws InputError from the
-/// trace reader, or when the requests can never finish.
-std::vector<EngineStats> simulate(const ClusterConfig& config, const ClusterParts& parts,
-                                  TraceReader& trace, Observer& observer, ScheduleLog* log,
-                                  TicketNames* names, RunControl& control);
+/// by ticket; both may be null. Throws InputError from the trace reader, or when the requests can
+/// never finish.
+ClusterOutcome run_cluster(const ClusterConfig& config, const ClusterParts& parts,
+                           TraceReader& trace, Observer& observer, ScheduleLog* log,
+                           TicketNames* names, RunControl& control);
+
+/// The same; returns one EngineStats per replica.
+inline std::vector<EngineStats> simulate(const ClusterConfig& config, const ClusterParts& parts,
+                                         TraceReader& trace, Observer& observer, ScheduleLog* log,
+                                         TicketNames* names, RunControl& control) {
+  return run_cluster(config, parts, trace, observer, log, names, control).engines;
+}
 
 }  // namespace servesim

@@ -30,6 +30,28 @@ void Replica::add(const NewSequence& sequence, SimTime now) {
   }
 }
 
+void Replica::release_kv(Ticket ticket, SimTime now) {
+  advance(now, false);
+  account_kv(now);
+  const bool matters = policy_->release_kv(ticket);
+  kv_ = policy_->kv_usage();
+  if (matters) wake(now);
+}
+
+void Replica::kv_arrived(Ticket ticket, SimTime now) {
+  advance(now, false);
+  account_kv(now);
+  policy_->kv_arrived(ticket);
+  kv_ = policy_->kv_usage();
+  wake(now);
+}
+
+/// What changed `now` may change the decision: the next schedule() is to see it.
+void Replica::wake(SimTime now) {
+  stretch_left_ = 0;
+  next_event_ = in_flight_ > 0 ? front().end : now;
+}
+
 void Replica::act(SimTime now) {
   advance(now, true);
   if (stretch_left_ > 0) {
@@ -78,6 +100,7 @@ bool Replica::schedule(SimTime now) {
     return unfinished && !waiting_for_arrival_;
   }
   push(start(plan, now));
+  if (plan.pushes_kv) sink_.on_step_launched(last_begin_, device_free_);
   stretch_left_ = plan.horizon - 1;
   decodes_ = plan.decode_seqs;
   gap_count_ = plan.gap_count;
@@ -152,6 +175,7 @@ SimTime Replica::launch(SimTime now, SimTime duration) {
   const SimTime begin = std::max(device_free_, now + host_step_);
   exposed_host_ += begin - idle_since;
   stats_.busy += duration;
+  last_begin_ = begin;
   device_free_ = begin + duration;
   return device_free_;
 }

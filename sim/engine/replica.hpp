@@ -34,6 +34,10 @@ class Replica {
   /// Does what is due at `now` and after all arrivals up to it.
   void act(SimTime now);
 
+  /// Passes on what happens to KV that other engines read or send, `now`. See BatchPolicy.
+  void release_kv(Ticket ticket, SimTime now);
+  void kv_arrived(Ticket ticket, SimTime now);
+
   /// No arrival will come any more. True when that changes next_event().
   bool expect_no_arrivals() {
     arrivals_expected_ = false;
@@ -66,6 +70,7 @@ class Replica {
   Flight start(const StepPlan& plan, SimTime now);
   SimTime launch(SimTime now, SimTime duration);
   void cool(SimTime until);
+  void wake(SimTime now);
   void watch_progress(const StepPlan& plan);
 
   void advance(SimTime until, bool inclusive);
@@ -102,7 +107,8 @@ class Replica {
   Flight flights_[2];
   int in_flight_ = 0;
   SimTime next_event_ = SimTime::max();
-  SimTime device_free_;  ///< end of the batch launched last
+  SimTime last_begin_;   ///< when the batch launched last starts on the device
+  SimTime device_free_;  ///< and when it ends
   SimTime last_done_;    ///< when the results taken in last had come
   SimTime last_action_;
   Heat heat_;

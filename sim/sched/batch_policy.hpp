@@ -45,6 +45,7 @@ struct StepPlan {
   std::int64_t growth_period = 1;
   bool growth_was_reserved = false;  ///< these blocks were allocated before, else they are now
   KvUsage kv;                        ///< after this step's allocations
+  bool pushes_kv = false;            ///< on_kv_planned() was told of it
 
   StepShape shape() const {
     return {decode_seqs, decode_tokens, decode_context, chunks, sampled, shared};
@@ -80,6 +81,11 @@ class BatchPolicy {
   virtual bool arrival_matters() const = 0;
   /// Batches the engine may have in flight: 2 with asynchronous scheduling, else 1.
   virtual int batches_in_flight() const = 0;
+  /// Frees the blocks that a kSend or kPush sequence left. True when a request waits that may fit
+  /// now.
+  virtual bool release_kv(Ticket ticket);
+  /// The KV that a kReceive sequence waits for is there.
+  virtual void kv_arrived(Ticket ticket);
   virtual KvUsage kv_usage() const = 0;
   virtual std::int64_t block_size() const = 0;  ///< tokens
   virtual const struct SchedulerCounters& counters() const = 0;

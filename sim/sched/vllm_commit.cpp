@@ -136,7 +136,11 @@ void VllmScheduler::finish(const Finished& finished) {
   if (s.status == SequenceStatus::kRunning) {
     running_.remove(store_, id);
     if (finished.special) drop_special(id);
-    release(id);
+    if (s.kv_role == KvRole::kSend || s.kv_role == KvRole::kPush) {
+      keep_kv(id);
+    } else {
+      release(id);
+    }
   } else {  // preempted with its last token in flight
     (s.skipped ? skipped_ : waiting_).remove(id);
   }

@@ -1,10 +1,9 @@
 /// Whole runs on a few requests, against closed forms.
 #include "cluster/simulation.hpp"
 
-#include <map>
-
 #include "cost/linear_cost_model.hpp"
 #include "list_trace.hpp"
+#include "run.hpp"
 #include "sched/policies/policies.hpp"
 #include "support/catch.hpp"
 
@@ -15,34 +14,7 @@ using testing::timed;
 
 namespace {
 
-class Fates : public Observer {
- public:
-  void on_request(const RequestRecord& record) override {
-    REQUIRE(seen.try_emplace(record.index, record).second);
-  }
-  std::map<std::uint64_t, RequestRecord> seen;
-};
-
-struct Run {
-  ClusterConfig config;
-  PolicyFactory policy = make_chunked;
-  RouterFactory router = make_round_robin;
-  RunControl control;
-
-  Run() {
-    config.scheduler.num_gpu_blocks = 1000;
-    config.scheduler.async_scheduling = false;
-  }
-  /// 1 ms per step and 10 us per token.
-  std::map<std::uint64_t, RequestRecord> operator()(std::vector<Request> requests) {
-    ListTrace trace(std::move(requests));
-    Fates fates;
-    ClusterParts parts{policy, [] { return std::make_unique<LinearCostModel>(1000, 10); }, router};
-    stats = simulate(config, parts, trace, fates, nullptr, nullptr, control);
-    return fates.seen;
-  }
-  std::vector<EngineStats> stats;
-};
+using testing::Run;
 
 }  // namespace
 
