@@ -92,7 +92,7 @@ std::vector<Axis> trace_axes() {
 
 std::vector<Axis> setup_axes() {
   return {
-      text("policy", Scope::kEngine, "NAME", "static|continuous|chunked [chunked]",
+      text("policy", Scope::kEngine, "NAME", "static|continuous|chunked|disaggregated [chunked]",
            &RunSpec::policy),
       text("kv", Scope::kEngine, "NAME", "KV-cache allocator: paged [paged]", &RunSpec::kv),
       text("model", Scope::kEngine, "NAME|FILE",
@@ -118,6 +118,33 @@ std::vector<Axis> setup_axes() {
       {"step-time", Scope::kEngine, Kind::kWhole, "MODEL",
        "roofline, or linear:base_us=B,per_token_us=P [roofline]",
        [](RunSpec& spec, const std::string& value) { spec.step_time = value; }},
+  };
+}
+
+Axis whole(std::string name, std::string value_name, std::string help,
+           std::optional<std::string> RunSpec::*member) {
+  return {
+      std::move(name), Scope::kEngine,
+      Kind::kWhole,    std::move(value_name),
+      std::move(help), [member](RunSpec& spec, const std::string& value) { spec.*member = value; }};
+}
+
+std::vector<Axis> disaggregated_axes() {
+  return {
+      integer("prefill-replicas", Scope::kEngine,
+              "--policy disaggregated: engines that compute prompts [1]",
+              &RunSpec::prefill_replicas, 1, 65536),
+      integer("decode-replicas", Scope::kEngine, "Engines that generate [1]",
+              &RunSpec::decode_replicas, 1, 65536),
+      text("kv-link", Scope::kEngine, "NAME|FILE",
+           "What KV crosses: a link or a topology from `simulate list`, or a file [ib-ndr400]",
+           &RunSpec::kv_link),
+      text("kv-transfer", Scope::kEngine, "NAME",
+           "pull after prefill, or push layer by layer [pull]", &RunSpec::kv_transfer),
+      whole("prefill", "K=V,...",
+            "Engine flags of the prefill pool alone: tensor-parallel-size=4,hardware=h200-sxm",
+            &RunSpec::prefill),
+      whole("decode", "K=V,...", "Likewise for the decode pool", &RunSpec::decode),
   };
 }
 
@@ -226,6 +253,7 @@ const std::vector<Axis>& axes() {
     add(all, trace_axes());
     add(all, setup_axes());
     add(all, engine_axes());
+    add(all, disaggregated_axes());
     add(all, load_axes());
     return all;
   }();

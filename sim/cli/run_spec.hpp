@@ -16,6 +16,9 @@ struct RunSpec {
 
   std::optional<std::string> policy, kv, model, hardware, router;
   std::optional<std::int64_t> tensor_parallel_size, replicas;
+  std::optional<std::int64_t> prefill_replicas, decode_replicas;
+  std::optional<std::string> kv_link, kv_transfer;
+  std::optional<std::string> prefill, decode;  ///< KEY=VALUE,...: settings of one pool
   std::optional<std::string> dtype, quantization, kv_cache_dtype;
   std::optional<std::string> step_time, attention;
   std::optional<std::int64_t> attention_top_k;

@@ -80,8 +80,9 @@ void check_single_run_outputs(const OutputPaths& paths, const std::vector<Resolv
           fmt::format("{} is for a single run, and these flags ask for {}", flag, runs.size()));
     }
   }
-  if (!paths.schedule_log.empty() && runs.front().cluster.replicas > 1) {
-    throw InputError("--schedule-log is for a single engine, and --replicas asks for more");
+  const ClusterConfig& cluster = runs.front().cluster;
+  if (!paths.schedule_log.empty() && (cluster.replicas > 1 || cluster.disaggregated)) {
+    throw InputError("--schedule-log is for a single engine, and these flags ask for more");
   }
 }
 
@@ -119,7 +120,7 @@ void open_traces(Plan& plan) {
 
 std::vector<std::string> input_files(const FlagSet& flags) {
   std::vector<std::string> files;
-  for (const char* name : {"trace", "engine-config", "model", "hardware"}) {
+  for (const char* name : {"trace", "engine-config", "model", "hardware", "kv-link"}) {
     const std::vector<std::string>& values = flags.values(name);
     files.insert(files.end(), values.begin(), values.end());
   }

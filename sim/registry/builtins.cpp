@@ -10,16 +10,19 @@ namespace {
 void add_policies(Table<PolicyEntry>& policies) {
   policies.add("static",
                "takes a batch, prefills it, decodes until its last sequence has finished, repeats",
-               {make_static, true, false});
+               {make_static, true, false, false});
   policies.add(
       "continuous",
       "sequences join and leave at every step; prompts are prefilled whole (vLLM V1 without "
       "chunked prefill)",
-      {make_continuous, false, true});
+      {make_continuous, false, true, false});
   policies.add(
       "chunked",
       "decodes first, the rest of the token budget goes to prompt chunks (vLLM V1 default)",
-      {make_chunked, true, true});
+      {make_chunked, true, true, false});
+  policies.add("disaggregated",
+               "a pool of chunked prefill replicas and one of decode replicas; KV crosses a link",
+               {make_chunked, true, true, true});
 }
 
 void add_allocators(Table<AllocatorEntry>& allocators) {

@@ -20,6 +20,11 @@ Throughput throughput_of(const Metrics& m) {
 }
 
 KvShares kv_shares_of(const RunResult& result) {
+  return kv_shares_of(result.pools.empty() ? static_cast<const EngineResult&>(result)
+                                           : result.pools.back());
+}
+
+KvShares kv_shares_of(const EngineResult& result) {
   const KvIntegral& kv = result.engine.kv;
   const double all = static_cast<double>(result.kv.capacity_tokens) * kv.elapsed_s;
   return {ratio(kv.used, all), ratio(kv.internal, all), ratio(kv.reserved, all),
@@ -27,16 +32,32 @@ KvShares kv_shares_of(const RunResult& result) {
           ratio(result.engine.kv_peak_used, static_cast<double>(result.kv.capacity_tokens))};
 }
 
-EngineRates engine_rates_of(const RunResult& result) {
+EngineRates engine_rates_of(const EngineResult& result, double duration_s) {
   const EngineStats& e = result.engine;
   const double steps = static_cast<double>(e.steps);
-  const double available_s = result.metrics.duration_s * static_cast<double>(result.replicas);
+  const double available_s = duration_s * static_cast<double>(result.replicas);
   return {ratio(static_cast<double>(e.scheduled_seqs), steps), ratio(e.busy.ms(), steps),
           ratio(e.busy.seconds(), available_s), ratio(e.flops, result.peak_flops * available_s),
           ratio(e.hbm_bytes, result.peak_bytes_per_s * available_s)};
 }
 
-EngineStats sum_of(const std::vector<EngineStats>& replicas) {
+EngineRates engine_rates_of(const RunResult& result) {
+  return engine_rates_of(static_cast<const EngineResult&>(result), result.metrics.duration_s);
+}
+
+TransferFigures transfer_figures_of(const RunResult& result) {
+  TransferFigures figures;
+  double sum = 0;
+  for (const float wait : result.transfers.wait_ms) sum += static_cast<double>(wait);
+  figures.mean_wait_ms = ratio(sum, static_cast<double>(result.transfers.wait_ms.size()));
+  for (const LinkUse& link : result.transfers.links) {
+    figures.busiest_share = std::max(figures.busiest_share,
+                                     ratio(link.stats.busy.seconds(), result.metrics.duration_s));
+  }
+  return figures;
+}
+
+EngineStats sum_of(std::span<const EngineStats> replicas) {
   EngineStats sum;
   for (const EngineStats& stats : replicas) {
     sum.steps += stats.steps;

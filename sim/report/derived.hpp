@@ -1,6 +1,8 @@
 /// Figures that follow from a RunResult: rates, shares and utilisations.
 #pragma once
 
+#include <span>
+
 #include "report/run_result.hpp"
 
 namespace servesim {
@@ -16,15 +18,26 @@ struct KvShares {
   double used = 0, internal = 0, reserved = 0, external = 0;
   double peak_allocated = 0;  ///< the highest share at any moment
 };
+KvShares kv_shares_of(const EngineResult& result);
+/// The same; of a disaggregated run those of its decode pool.
 KvShares kv_shares_of(const RunResult& result);
 
 /// MFU and MBU are taken over the whole duration, idle time included.
 struct EngineRates {
   double mean_batch_size = 0, mean_step_ms = 0, busy_fraction = 0, mfu = 0, mbu = 0;
 };
+EngineRates engine_rates_of(const EngineResult& result, double duration_s);
+/// The same; of a disaggregated run those of all its engines.
 EngineRates engine_rates_of(const RunResult& result);
 
+/// What the links and waits of a disaggregated run come to; zeros without transfers.
+struct TransferFigures {
+  double mean_wait_ms = 0;   ///< from the decode side's blocks taken to the KV landed
+  double busiest_share = 0;  ///< of the duration, in which the busiest link was in use
+};
+TransferFigures transfer_figures_of(const RunResult& result);
+
 /// The sums over all replicas; kv_peak_used and last_step_end are the highest.
-EngineStats sum_of(const std::vector<EngineStats>& replicas);
+EngineStats sum_of(std::span<const EngineStats> replicas);
 
 }  // namespace servesim

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "report/derived.hpp"
+#include "report/percentile.hpp"
 
 namespace servesim {
 namespace {
@@ -41,9 +42,8 @@ void add_vllm_keys(Json& run, const RunResult& result) {
   add_distribution(run, "e2el", m.e2el_ms);
 }
 
-Json kv_json(const RunResult& result) {
+Json kv_json(const EngineResult& result, const KvShares& shares) {
   const EngineStats& e = result.engine;
-  const KvShares shares = kv_shares_of(result);
   Json kv;
   kv["allocator"] = result.kv.allocator;
   kv["num_gpu_blocks"] = result.kv.num_gpu_blocks;
@@ -65,9 +65,8 @@ Json kv_json(const RunResult& result) {
   return kv;
 }
 
-Json engine_json(const RunResult& result) {
+Json engine_json(const EngineResult& result, const EngineRates& rates) {
   const EngineStats& e = result.engine;
-  const EngineRates rates = engine_rates_of(result);
   Json engine;
   engine["steps"] = e.steps;
   engine["mean_batch_size"] = rates.mean_batch_size;
@@ -80,6 +79,50 @@ Json engine_json(const RunResult& result) {
     seconds[std::string(kComponentNames[i])] = e.seconds[i];
   }
   return engine;
+}
+
+SampleSummary summary_of(std::vector<float> samples) {
+  return summarize(samples);
+}
+
+/// The transfers over each link that was used.
+Json links_json(const RunResult& result) {
+  const double duration_s = result.metrics.duration_s;
+  Json links = Json::array();
+  for (const LinkUse& link : result.transfers.links) {
+    const SampleSummary transfer = summary_of(link.stats.transfer_ms);
+    const double possible = 2 * link.bytes_per_s * duration_s;
+    links.push_back({{"name", link.name},
+                     {"kv_bytes", link.stats.bytes},
+                     {"busy_fraction", duration_s > 0 ? link.stats.busy.seconds() / duration_s : 0},
+                     {"utilization", possible > 0 ? link.stats.bytes / possible : 0},
+                     {"mean_transfer_ms", or_null(transfer.count > 0, transfer.mean)},
+                     {"p99_transfer_ms", or_null(transfer.count > 0, transfer.p99)}});
+  }
+  return links;
+}
+
+/// What disaggregated runs have beside.
+void add_disaggregation(Json& run, const RunResult& result) {
+  if (result.pools.empty()) return;
+  const KvTransferStats& t = result.transfers;
+  const SampleSummary transfer = summary_of(t.transfer_ms);
+  const SampleSummary wait = summary_of(t.wait_ms);
+  run["kv_transfer"] = {{"transfers", t.transfers},
+                        {"kv_bytes", t.kv_bytes},
+                        {"cached_tokens", t.cached_tokens},
+                        {"mean_transfer_ms", or_null(transfer.count > 0, transfer.mean)},
+                        {"p99_transfer_ms", or_null(transfer.count > 0, transfer.p99)},
+                        {"mean_wait_ms", or_null(wait.count > 0, wait.mean)},
+                        {"p99_wait_ms", or_null(wait.count > 0, wait.p99)}};
+  Json& pools = run["pools"] = Json::object();
+  for (const PoolResult& pool : result.pools) {
+    pools[pool.role] = {
+        {"hardware", pool.hardware},
+        {"replicas", pool.replicas},
+        {"kv", kv_json(pool, kv_shares_of(pool))},
+        {"engine", engine_json(pool, engine_rates_of(pool, result.metrics.duration_s))}};
+  }
 }
 
 Json sim_json(const RunResult& result) {
@@ -107,9 +150,10 @@ Json run_json(const RunResult& result) {
                      {"rejected", m.rejected},
                      {"unfinished", m.unfinished}};
   add_vllm_keys(run, result);
-  run["kv"] = kv_json(result);
-  run["engine"] = engine_json(result);
-  run["links"] = Json::array();
+  run["kv"] = kv_json(result, kv_shares_of(result));
+  run["engine"] = engine_json(result, engine_rates_of(result));
+  run["links"] = links_json(result);
+  add_disaggregation(run, result);
   run["warnings"] = result.warnings;
   run["sim"] = sim_json(result);
   return run;

@@ -75,6 +75,19 @@ std::vector<Figure> engine_figures() {
   };
 }
 
+std::vector<Figure> transfer_figures() {
+  const auto split = [](const RunResult& r, double value) {
+    return r.pools.empty() ? std::nullopt : std::optional(value);
+  };
+  return {
+      {"KV wait", "ms", Better::kLower, 2,
+       [split](const RunResult& r) { return split(r, transfer_figures_of(r).mean_wait_ms); }},
+      {"link", "busiest", Better::kNeither, 3,
+       [split](const RunResult& r) { return split(r, transfer_figures_of(r).busiest_share); },
+       percent},
+  };
+}
+
 /// The figures worth a column for these runs.
 std::vector<Figure> figures_for(const std::vector<ResultRow>& rows) {
   const auto any = [&rows](auto predicate) {
@@ -94,6 +107,11 @@ std::vector<Figure> figures_for(const std::vector<ResultRow>& rows) {
   }
   for (Figure& figure : latency_figures()) figures.push_back(std::move(figure));
   for (Figure& figure : engine_figures()) figures.push_back(std::move(figure));
+  const bool split = std::any_of(rows.begin(), rows.end(),
+                                 [](const ResultRow& row) { return !row.result->pools.empty(); });
+  if (split) {
+    for (Figure& figure : transfer_figures()) figures.push_back(std::move(figure));
+  }
   return figures;
 }
 

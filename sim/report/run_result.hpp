@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/simulation.hpp"
 #include "engine/engine_stats.hpp"
 #include "report/metrics.hpp"
 
@@ -19,18 +20,32 @@ struct KvFacts {
   std::int64_t capacity_tokens = 0;  ///< of one replica
 };
 
-struct RunResult {
-  std::string trace;
-  std::string policy;
-  std::string model;
-  std::string hardware;
-  nlohmann::json config;  ///< everything resolved that can change the result
+/// What engines that are alike did.
+struct EngineResult {
   KvFacts kv;
   std::int64_t replicas = 1;
   EngineStats engine;     ///< summed over replicas
   double peak_flops = 0;  ///< of one replica
   double peak_bytes_per_s = 0;
+};
+
+/// One of the pools of a disaggregated run.
+struct PoolResult : EngineResult {
+  std::string role;  ///< "prefill" or "decode"
+  std::string hardware;
+};
+
+/// Of disaggregated runs, the inherited part sums the engines of both pools and has the KV facts of
+/// the decode pool.
+struct RunResult : EngineResult {
+  std::string trace;
+  std::string policy;
+  std::string model;
+  std::string hardware;
+  nlohmann::json config;  ///< everything resolved that can change the result
   Metrics metrics;
+  std::vector<PoolResult> pools;  ///< of disaggregated runs: prefill, decode
+  KvTransferStats transfers;      ///< likewise
   std::vector<std::string> warnings;
   double wall_s = 0;
   double cpu_s = 0;

@@ -246,6 +246,37 @@ TEST_CASE("flags that contradict each other") {
   check_bad_flags({"stray"}, {"stray"});
 }
 
+TEST_CASE("pools and links that do not go together") {
+  check_bad_flags({"--prefill-replicas", "2"}, {"--prefill-replicas", "disaggregated"});
+  check_bad_flags({"--kv-link", "nvlink4"}, {"--kv-link", "disaggregated"});
+  check_bad_flags({"--policy", "disaggregated", "--replicas", "2"}, {"--replicas"});
+  check_bad_flags({"--policy", "disaggregated", "--kv-link", "ib-ndr40"}, {"'ib-ndr400'"});
+  check_bad_flags({"--policy", "disaggregated", "--kv-transfer", "shove"}, {"pull, push"});
+  check_bad_flags({"--policy", "disaggregated", "--prefill", "tensor-paralel-size=4"},
+                  {"--prefill", "'tensor-parallel-size'"});
+  check_bad_flags({"--policy", "disaggregated", "--decode", "block-size=32"}, {"block-size"});
+  check_bad_flags({"--policy", "disaggregated", "--decode", "max-num-seqs=0"}, {"--max-num-seqs"});
+  check_bad_flags({"--policy", "disaggregated", "--decode", "max-num-seqs"}, {"KEY=VALUE"});
+  check_bad_flags({"--policy", "disaggregated", "--kv-link", "dgx-h100", "--decode-replicas", "8"},
+                  {"8 GPUs are too few"});
+  const TemporaryFolder folder;
+  const std::string vertices =
+      R"("source": "t", "kind": "assumed", "vertices": [{"name": "gpu", "kind": "gpu", "count": 2}], )";
+  const auto link = [&](const std::string& name, const std::string& links,
+                        const std::vector<std::string>& words) {
+    const std::string path = folder.write(name, "{" + vertices + "\"links\": " + links + "}");
+    check_bad_flags({"--policy", "disaggregated", "--kv-link", path}, words);
+  };
+  link("apart.json", "[]", {"no path from gpu0"});
+  link("missing.json", R"([{"from": "gpu0", "to": "gpu7", "link": "nvlink4"}])",
+       {"missing.json", "'gpu7'"});
+  const std::string zero = folder.write(
+      "zero.json",
+      R"({"bandwidth": {"bytes_per_s_per_direction": 0, "source": "t", "kind": "assumed"},
+                       "latency": {"us": 1, "source": "t", "kind": "assumed"}})");
+  check_bad_flags({"--policy", "disaggregated", "--kv-link", zero}, {"zero.json", "above 0"});
+}
+
 TEST_CASE("a model that does not fit") {
   check_bad_flags({"--model", "llama-3.1-405b"}, {"GB"});
   check_bad_flags({"--model", "llama-3.1-70b"}, {"--tensor-parallel-size"});

@@ -177,6 +177,7 @@ TEST_CASE("every request completes, whatever is short", "[split]") {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     Split split;
     Rng rng(seed, "test.split");
+    split.run.policy = testing::make_checked;
     split.prefill_replicas = static_cast<std::int64_t>(1 + rng.below(3));
     split.decode_replicas = static_cast<std::int64_t>(1 + rng.below(3));
     split.decode->push = rng.below(2) == 0;
@@ -198,7 +199,7 @@ TEST_CASE("every request completes, whatever is short", "[split]") {
       CHECK(r.scheduled < r.first_token);
       CHECK(r.first_token <= r.last_token);
     }
-    for (std::size_t i = 0; i < split.run.stats.size(); ++i) CHECK(split.run.stats[i].kv.used >= 0);
+    for (const EngineStats& stats : split.run.stats) CHECK(stats.kv.used >= 0);
   }
 }
 
