@@ -92,6 +92,7 @@ ResolvedRun Resolver::resolve(const RunSpec& spec, const GoodputTargets& targets
   run.config["goodput"] = goodput_json(targets);
   run.config["seed"] = spec.seed;
   if (!run.cluster.disaggregated) run.config["host_times_ns"] = host_json(run.cluster.host);
+  resolve_faults(spec, run);
   run.config["hash"] = canonical_hash(run.config);
   return run;
 }

@@ -23,6 +23,10 @@ KvFacts kv_facts_of(const std::string& allocator, const SchedulerConfig& schedul
 nlohmann::json scheduler_json(const SchedulerConfig& scheduler);
 nlohmann::json host_json(const HostTimes& host);
 
+/// The scenario, the admission limit and the timeout. Throws InputError for replicas and links that
+/// are not there.
+void resolve_faults(const RunSpec& spec, ResolvedRun& run);
+
 /// Refuses flags of pools without the policy that has them, and the other way round.
 void check_pools(const RunSpec& spec, const PolicyEntry& policy, const std::string& policy_name);
 

@@ -38,6 +38,10 @@ struct RunSpec {
   std::optional<double> burstiness, time_scale;
   std::optional<std::int64_t> max_concurrency, num_prompts;
 
+  std::optional<std::string> scenario;
+  std::optional<double> request_timeout;
+  std::optional<std::int64_t> max_queue;
+
   std::string engine_config;  ///< path; empty: none
   std::uint64_t seed = 0;
 };

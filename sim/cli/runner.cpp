@@ -161,6 +161,8 @@ RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTap
   ObserverList observers;
   observers.add(metrics);
   if (taps.observer != nullptr) observers.add(*taps.observer);
+  TimelineRecorder timeline;
+  if (!run.cluster.scenario.empty()) observers.add(timeline);
   const std::unique_ptr<TraceReader> reader = apply_load(trace.open(), run.load);
   RunResult result;
   TicketNames* names = taps.log != nullptr ? &taps.log->names() : nullptr;
@@ -168,6 +170,9 @@ RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTap
       run_cluster(run.cluster, run.parts, *reader, observers, taps.log, names, control);
   fill_in_engines(run, outcome, result);
   result.transfers = std::move(outcome.transfers);
+  result.faults = outcome.faults;
+  constexpr std::size_t kTimelineBuckets = 60;
+  if (!run.cluster.scenario.empty()) result.timeline = timeline.buckets(kTimelineBuckets);
   result.trace = trace_label(run.trace_path);
   result.policy = run.policy;
   result.model = run.model;

@@ -33,7 +33,10 @@ void Disaggregation::begin(NewSequence& sequence, const Request& request, std::s
                            SimTime now) {
   if (transfers_.size() <= sequence.ticket) transfers_.resize(sequence.ticket + 1);
   Transfer& transfer = transfers_[sequence.ticket];
+  const std::uint32_t generation = transfer.generation + 1;
   transfer = Transfer{};
+  transfer.generation = generation;
+  transfer.live = true;
   transfer.request = request;
   transfer.session = sequence.session;
   transfer.prefill = prefill;
@@ -49,23 +52,33 @@ bool Disaggregation::prefill_ended(Ticket ticket, const SequenceOutcome& outcome
   if (transfer.phase != Phase::kPrefill) return false;
   transfer.phase = config_.push ? Phase::kDecode : Phase::kHandOver;
   transfer.prefill_outcome = outcome;
-  ReplicaLoad& load = loads_[transfer.prefill];
-  --load.requests;
-  load.tokens -= transfer.request.input_tokens;
+  transfer.kept = true;
+  add_load(transfer.prefill, -1, -transfer.request.input_tokens);
   if (!config_.push) {
-    const SimTime at = outcome.last_token + prefill_front_after_ + config_.host.front_before;
-    due_.push(at, EventClass::kArrival, {DueKind::kHandOver, ticket});
+    push_due(DueKind::kHandOver, ticket,
+             outcome.last_token + prefill_front_after_ + config_.host.front_before);
   } else if (all_landed(transfer)) {
-    due_.push(outcome.last_token, EventClass::kTransferDone, {DueKind::kComplete, ticket});
+    push_due(DueKind::kComplete, ticket, outcome.last_token);
   }
   return true;
 }
 
 void Disaggregation::decode_ended(Ticket ticket, SequenceOutcome& outcome) {
-  const Transfer& transfer = transfers_[ticket];
+  Transfer& transfer = transfers_[ticket];
+  transfer.live = false;
+  if (transfer.prefill_outcome.outputs == 0) return;  // given up, and computed here
   outcome.scheduled = transfer.prefill_outcome.scheduled;
   outcome.prefix_hit_tokens = transfer.prefill_outcome.prefix_hit_tokens;
   outcome.preemptions += transfer.prefill_outcome.preemptions;
+}
+
+void Disaggregation::add_load(std::size_t replica, std::int64_t requests, std::int64_t tokens) {
+  loads_[replica].requests += requests;
+  loads_[replica].tokens += tokens;
+}
+
+void Disaggregation::push_due(DueKind kind, Ticket ticket, SimTime at, double bytes) {
+  due_.push(at, EventClass::kTransferDone, {kind, ticket, transfers_[ticket].generation, bytes});
 }
 
 /// Sends the request to a decode replica.
@@ -73,14 +86,17 @@ void Disaggregation::hand_over(Ticket ticket, SimTime now) {
   Transfer& transfer = transfers_[ticket];
   const Request& request = transfer.request;
   const auto loads = std::span<const ReplicaLoad>(loads_).subspan(prefill_replicas_);
+  if (std::none_of(loads.begin(), loads.end(), [](const ReplicaLoad& l) { return l.up; })) {
+    held_.push_back(ticket);
+    transfer.decode = kNowhere;
+    return;
+  }
   transfer.decode = prefill_replicas_ + router_->route(request, loads);
   if (!config_.push) {
     transfer.phase = Phase::kDecode;
     transfer.ready = static_cast<double>(transfer.last_block) * block_bytes();
   }
-  ReplicaLoad& load = loads_[transfer.decode];
-  ++load.requests;
-  load.tokens += request.input_tokens + request.output_tokens;
+  add_load(transfer.decode, 1, request.input_tokens + request.output_tokens);
   NewSequence sequence;
   sequence.ticket = ticket;
   sequence.index = request.index;
@@ -92,7 +108,7 @@ void Disaggregation::hand_over(Ticket ticket, SimTime now) {
   sequence.hash_block = request.hash_block;
   sequence.hash_ids = request.hash_ids;
   sequence.session = transfer.session;
-  sequence.kv_role = KvRole::kReceive;
+  sequence.kv_role = transfer.failed ? KvRole::kLocal : KvRole::kReceive;
   replicas_[transfer.decode]->add(sequence, now);
   reschedule(transfer.decode);
 }
@@ -124,17 +140,16 @@ void Disaggregation::step_launched(SimTime begin, SimTime end) {
     const double bytes = static_cast<double>(planned.blocks) * block_bytes();
     const double last = bytes * last_share;
     if (config_.layers > 1) {
-      due_.push(first_layer, EventClass::kTransferDone,
-                {DueKind::kComputed, planned.ticket, bytes - last});
+      push_due(DueKind::kComputed, planned.ticket, first_layer, bytes - last);
     }
-    due_.push(end, EventClass::kTransferDone, {DueKind::kComputed, planned.ticket, last});
+    push_due(DueKind::kComputed, planned.ticket, end, last);
   }
   planned_.clear();
 }
 
 void Disaggregation::send_what_is_ready(Ticket ticket, SimTime now) {
   Transfer& transfer = transfers_[ticket];
-  if (!transfer.wanted) return;
+  if (!transfer.wanted || transfer.failed) return;
   const double wanted = transfer.ready - static_cast<double>(transfer.first_block) * block_bytes();
   const double bytes = wanted - transfer.sent;
   if (bytes <= kLessThanAByte) return;
@@ -149,8 +164,11 @@ void Disaggregation::send_what_is_ready(Ticket ticket, SimTime now) {
     const VertexId target = to[i * to.size() / flows];
     const auto flow =
         network_.start(source, target, bytes / static_cast<double>(flows), ticket, now);
-    if (!flow) throw std::logic_error("no path between pools that had one");
-    ++transfer.flows;
+    if (!flow) {
+      push_due(DueKind::kFailed, ticket, now);
+      return;
+    }
+    transfer.flows.push_back(*flow);
   }
 }
 
@@ -162,6 +180,8 @@ void Disaggregation::act(SimTime now) {
   while (!due_.empty() && due_.top().time <= now) {
     const Due due = due_.top().payload;
     due_.pop();
+    if (transfers_[due.ticket].generation != due.generation || !transfers_[due.ticket].live)
+      continue;
     switch (due.kind) {
       case DueKind::kHandOver:
         hand_over(due.ticket, now);
@@ -173,6 +193,9 @@ void Disaggregation::act(SimTime now) {
       case DueKind::kComplete:
         complete(due.ticket, now);
         break;
+      case DueKind::kFailed:
+        fail(due.ticket, now);
+        break;
     }
   }
   while (const auto done = network_.take(now)) flow_landed(*done, now);
@@ -181,7 +204,7 @@ void Disaggregation::act(SimTime now) {
 void Disaggregation::flow_landed(const FlowDone& done, SimTime now) {
   const auto ticket = static_cast<Ticket>(done.tag);
   Transfer& transfer = transfers_[ticket];
-  --transfer.flows;
+  std::erase(transfer.flows, done.flow);
   // The end of the step that computed the last of it is yet to be taken in.
   if (transfer.phase != Phase::kPrefill && all_landed(transfer)) complete(ticket, now);
 }
@@ -189,7 +212,7 @@ void Disaggregation::flow_landed(const FlowDone& done, SimTime now) {
 bool Disaggregation::all_landed(const Transfer& transfer) const {
   const double all =
       static_cast<double>(transfer.last_block - transfer.first_block) * block_bytes();
-  return transfer.wanted && transfer.flows == 0 && transfer.sent >= all - kLessThanAByte;
+  return transfer.wanted && transfer.flows.empty() && transfer.sent >= all - kLessThanAByte;
 }
 
 void Disaggregation::complete(Ticket ticket, SimTime now) {
@@ -199,6 +222,13 @@ void Disaggregation::complete(Ticket ticket, SimTime now) {
   stats_.wait_ms.push_back(static_cast<float>((now - transfer.wanted_since).ms()));
   replicas_[transfer.decode]->kv_arrived(ticket, now);
   reschedule(transfer.decode);
+  release(ticket, now);
+}
+
+/// The prefill replica's blocks are needed no more.
+void Disaggregation::release(Ticket ticket, SimTime now) {
+  Transfer& transfer = transfers_[ticket];
+  transfer.kept = false;
   replicas_[transfer.prefill]->release_kv(ticket, now);
   reschedule(transfer.prefill);
 }

@@ -49,6 +49,17 @@ class Disaggregation {
   void kv_planned(Ticket ticket, std::int64_t upto);
   void step_launched(SimTime begin, SimTime end);
 
+  /// A replica is down, and another stands in its place with nothing cached. Returns the requests
+  /// that are to begin anew; the others go on with what is left of them.
+  std::vector<Ticket> replica_down(std::size_t replica, SimTime now);
+  /// A decode replica is up again.
+  void replica_up(SimTime now);
+  void set_bandwidth(LinkId link, double share, SimTime now);
+  /// The client has given the request up.
+  void abandon(Ticket ticket, SimTime now);
+  std::int64_t failed_transfers() const { return failed_; }
+  const Request& request_of(Ticket ticket) const { return transfers_[ticket].request; }
+
   /// When act() is due.
   SimTime next_event() const;
   void act(SimTime now);
@@ -56,27 +67,33 @@ class Disaggregation {
   KvTransferStats stats(SimTime now) const;
 
  private:
+  static constexpr std::size_t kNowhere = ~std::size_t{0};
   enum class Phase : std::uint8_t { kPrefill, kHandOver, kDecode };
   struct Transfer {
     Request request;  ///< for the decode replica
     std::int64_t session = -1;
-    std::size_t prefill = 0, decode = 0;
+    std::size_t prefill = 0, decode = kNowhere;
     Phase phase = Phase::kPrefill;
+    std::uint32_t generation = 0;  ///< tells this request from the next with its ticket
+    bool live = false;
+    bool kept = false;             ///< the prefill replica keeps its blocks
+    bool failed = false;           ///< the decode replica computes the prompt itself
     bool wanted = false;           ///< the decode replica has blocks for it
     std::int64_t first_block = 0;  ///< that is to be sent; those before are cached there
     std::int64_t last_block = 0;   ///< one past
     double ready = 0;              ///< bytes of the prompt's blocks that are computed
     double sent = 0;               ///< bytes from the first block on, whose flows have started
     std::int64_t planned = 0;      ///< blocks whose computation is planned
-    std::int64_t flows = 0;        ///< under way
+    std::vector<FlowId> flows;     ///< under way
     SimTime wanted_since, first_flow;
     SequenceOutcome prefill_outcome;
   };
-  enum class DueKind : std::uint8_t { kHandOver, kComputed, kComplete };
+  enum class DueKind : std::uint8_t { kHandOver, kComputed, kComplete, kFailed };
   /// Something that happens to a request.
   struct Due {
     DueKind kind;
     Ticket ticket;
+    std::uint32_t generation;
     double bytes = 0;  ///< that have been computed
   };
 
@@ -85,6 +102,13 @@ class Disaggregation {
   void flow_landed(const FlowDone& done, SimTime now);
   bool all_landed(const Transfer& transfer) const;
   void complete(Ticket ticket, SimTime now);
+  void cancel_flows(Transfer& transfer, SimTime now);
+  void fail(Ticket ticket, SimTime now);
+  void release(Ticket ticket, SimTime now);
+  void take_from_decode(Ticket ticket, SimTime now);
+  void find_another_decode(Ticket ticket, SimTime now);
+  void add_load(std::size_t replica, std::int64_t requests, std::int64_t tokens);
+  void push_due(DueKind kind, Ticket ticket, SimTime at, double bytes = 0);
   void reschedule(std::size_t replica);
   double block_bytes() const { return config_.block_bytes; }
 
@@ -104,6 +128,8 @@ class Disaggregation {
   };
   std::vector<Planned> planned_;  ///< by the step that is being planned
   KvTransferStats stats_;
+  std::int64_t failed_ = 0;
+  std::vector<Ticket> held_;  ///< that no decode replica is up for
 };
 
 }  // namespace servesim

@@ -1,6 +1,7 @@
 /// Which replica acts next, and when.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/event_queue.hpp"
@@ -11,12 +12,11 @@ namespace servesim {
 /// single replica needs no queue.
 class ReplicaClock {
  public:
-  /// `others` act before replicas that are due at the same instant: KV that has landed may be used
-  /// by the step that starts then.
-  explicit ReplicaClock(std::size_t replicas, std::size_t others = 0) {
-    if (replicas + others < 2) return;
-    for (std::size_t i = 0; i < replicas + others; ++i) {
-      const EventClass kind = i < replicas ? EventClass::kStep : EventClass::kTransferDone;
+  /// `others`: what the others are, which decides who is first among those due at the same instant.
+  explicit ReplicaClock(std::size_t replicas, std::span<const EventClass> others = {}) {
+    if (replicas + others.size() < 2) return;
+    for (std::size_t i = 0; i < replicas + others.size(); ++i) {
+      const EventClass kind = i < replicas ? EventClass::kStep : others[i - replicas];
       events_.push_back(queue_.push(SimTime::max(), kind, static_cast<std::uint32_t>(i)));
     }
   }

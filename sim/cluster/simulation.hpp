@@ -42,6 +42,16 @@ struct DisaggregatedConfig {
   std::vector<std::vector<VertexId>> ports;
 };
 
+/// Something that happens to the cluster at a given time.
+struct ScenarioEvent {
+  enum class Kind : std::uint8_t { kReplicaDown, kReplicaUp, kLink };
+  SimTime at;
+  Kind kind = Kind::kReplicaDown;
+  std::size_t replica = 0;  ///< prefill replicas first
+  LinkId link = 0;
+  double bandwidth = 1;  ///< of the link, as a share of its own; 0: down
+};
+
 struct ClusterConfig {
   SchedulerConfig scheduler;
   HostTimes host;
@@ -51,7 +61,10 @@ struct ClusterConfig {
   /// The engine loop of the recorded schedules, see Replica.
   bool wait_for_arrivals = false;
   /// When set, all that is above describes the prefill replicas.
-  std::shared_ptr<const DisaggregatedConfig> disaggregated;
+  std::shared_ptr<const DisaggregatedConfig> disaggregated{};
+  std::vector<ScenarioEvent> scenario{};     ///< in order of time
+  SimTime request_timeout = SimTime::max();  ///< after which the client gives a request up
+  std::int64_t max_queue = 0;                ///< requests that may wait at a replica; 0: no limit
 };
 
 /// The parts a run is made of; each call makes a fresh one. All replicas share one cost model.
@@ -80,7 +93,15 @@ struct KvTransferStats {
   std::vector<LinkUse> links;      ///< that were used
 };
 
+/// What went wrong, and on.
+struct FaultStats {
+  std::int64_t rerouted = 0;          ///< times a request lost its replica and was sent to another
+  std::int64_t failed_transfers = 0;  ///< whose prompt the decode replica computed itself
+  std::int64_t timed_out = 0;
+};
+
 struct ClusterOutcome {
+  FaultStats faults;
   std::vector<EngineStats> engines;  ///< by replica; of disaggregated runs the prefill ones first
   KvTransferStats transfers;
 };

@@ -35,6 +35,9 @@ struct EngineStats {
   std::int64_t recomputed_tokens = 0;  ///< computed again because a preemption had thrown them away
   std::int64_t prefix_hit_tokens = 0;
   std::int64_t prefix_queried_tokens = 0;  ///< prompt tokens that admissions looked up
+
+  /// Adds up; kv_peak_used and last_step_end become the higher of both.
+  void add(const EngineStats& other);
 };
 
 }  // namespace servesim

@@ -30,20 +30,40 @@ void Replica::add(const NewSequence& sequence, SimTime now) {
   }
 }
 
-void Replica::release_kv(Ticket ticket, SimTime now) {
+/// Changes the policy's state between two steps. `change` says whether that may change what is
+/// scheduled next.
+template <typename Change>
+void Replica::intervene(SimTime now, Change change) {
   advance(now, false);
   account_kv(now);
-  const bool matters = policy_->release_kv(ticket);
+  const bool matters = change();
   kv_ = policy_->kv_usage();
   if (matters) wake(now);
 }
 
+void Replica::release_kv(Ticket ticket, SimTime now) {
+  intervene(now, [&] { return policy_->release_kv(ticket); });
+}
+
 void Replica::kv_arrived(Ticket ticket, SimTime now) {
-  advance(now, false);
-  account_kv(now);
-  policy_->kv_arrived(ticket);
-  kv_ = policy_->kv_usage();
-  wake(now);
+  intervene(now, [&] {
+    policy_->kv_arrived(ticket);
+    return true;
+  });
+}
+
+void Replica::kv_failed(Ticket ticket, SimTime now) {
+  intervene(now, [&] {
+    policy_->kv_failed(ticket);
+    return true;
+  });
+}
+
+void Replica::abort(Ticket ticket, SimTime now) {
+  intervene(now, [&] {
+    policy_->abort(ticket);
+    return true;
+  });
 }
 
 /// What changed `now` may change the decision: the next schedule() is to see it.
@@ -185,6 +205,7 @@ void Replica::cool(SimTime until) {
 }
 
 EngineStats Replica::stats(SimTime now) {
+  advance(now, false);
   account_kv(now);
   for (PendingRest& pending : pending_rests_) flush_rest(pending);
   EngineStats result = stats_;

@@ -37,6 +37,8 @@ class Replica {
   /// Passes on what happens to KV that other engines read or send, `now`. See BatchPolicy.
   void release_kv(Ticket ticket, SimTime now);
   void kv_arrived(Ticket ticket, SimTime now);
+  void kv_failed(Ticket ticket, SimTime now);
+  void abort(Ticket ticket, SimTime now);
 
   /// No arrival will come any more. True when that changes next_event().
   bool expect_no_arrivals() {
@@ -71,6 +73,8 @@ class Replica {
   SimTime launch(SimTime now, SimTime duration);
   void cool(SimTime until);
   void wake(SimTime now);
+  template <typename Change>
+  void intervene(SimTime now, Change change);
   void watch_progress(const StepPlan& plan);
 
   void advance(SimTime until, bool inclusive);

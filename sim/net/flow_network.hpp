@@ -62,6 +62,7 @@ class FlowNetwork {
 
   /// The sums so far, for each link.
   std::vector<LinkStats> stats(SimTime now) const;
+  bool is_live(FlowId flow) const { return flows_[flow].live; }
   std::size_t flows() const { return flows_.size() - unused_.size(); }
   /// Bytes per second of a flow that is being sent, else 0.
   double rate_of(FlowId flow) const;

@@ -59,26 +59,7 @@ TransferFigures transfer_figures_of(const RunResult& result) {
 
 EngineStats sum_of(std::span<const EngineStats> replicas) {
   EngineStats sum;
-  for (const EngineStats& stats : replicas) {
-    sum.steps += stats.steps;
-    sum.scheduled_seqs += stats.scheduled_seqs;
-    sum.scheduled_tokens += stats.scheduled_tokens;
-    sum.busy += stats.busy;
-    sum.last_step_end = std::max(sum.last_step_end, stats.last_step_end);
-    for (std::size_t i = 0; i < kComponentCount; ++i) sum.seconds[i] += stats.seconds[i];
-    sum.flops += stats.flops;
-    sum.hbm_bytes += stats.hbm_bytes;
-    sum.kv.used += stats.kv.used;
-    sum.kv.internal += stats.kv.internal;
-    sum.kv.reserved += stats.kv.reserved;
-    sum.kv.external += stats.kv.external;
-    sum.kv.elapsed_s += stats.kv.elapsed_s;
-    sum.kv_peak_used = std::max(sum.kv_peak_used, stats.kv_peak_used);
-    sum.preemptions += stats.preemptions;
-    sum.recomputed_tokens += stats.recomputed_tokens;
-    sum.prefix_hit_tokens += stats.prefix_hit_tokens;
-    sum.prefix_queried_tokens += stats.prefix_queried_tokens;
-  }
+  for (const EngineStats& stats : replicas) sum.add(stats);
   return sum;
 }
 

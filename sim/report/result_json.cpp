@@ -125,6 +125,22 @@ void add_disaggregation(Json& run, const RunResult& result) {
   }
 }
 
+/// What runs with a scenario have beside: where they dip.
+void add_faults(Json& run, const RunResult& result) {
+  if (result.timeline.empty()) return;
+  run["faults"] = {{"rerouted", result.faults.rerouted},
+                   {"failed_transfers", result.faults.failed_transfers},
+                   {"timed_out", result.faults.timed_out}};
+  Json& timeline = run["timeline"] = Json::array();
+  for (const TimelineBucket& bucket : result.timeline) {
+    timeline.push_back({{"from_s", bucket.from_s},
+                        {"to_s", bucket.to_s},
+                        {"completed", bucket.completed},
+                        {"output_tokens", bucket.output_tokens},
+                        {"mean_ttft_ms", or_null(bucket.completed > 0, bucket.mean_ttft_ms)}});
+  }
+}
+
 Json sim_json(const RunResult& result) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -154,6 +170,7 @@ Json run_json(const RunResult& result) {
   run["engine"] = engine_json(result, engine_rates_of(result));
   run["links"] = links_json(result);
   add_disaggregation(run, result);
+  add_faults(run, result);
   run["warnings"] = result.warnings;
   run["sim"] = sim_json(result);
   return run;

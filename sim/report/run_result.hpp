@@ -9,6 +9,7 @@
 #include "cluster/simulation.hpp"
 #include "engine/engine_stats.hpp"
 #include "report/metrics.hpp"
+#include "report/timeline.hpp"
 
 namespace servesim {
 
@@ -46,6 +47,8 @@ struct RunResult : EngineResult {
   Metrics metrics;
   std::vector<PoolResult> pools;  ///< of disaggregated runs: prefill, decode
   KvTransferStats transfers;      ///< likewise
+  FaultStats faults;
+  std::vector<TimelineBucket> timeline;  ///< only with a scenario
   std::vector<std::string> warnings;
   double wall_s = 0;
   double cpu_s = 0;

@@ -86,6 +86,12 @@ class BatchPolicy {
   virtual bool release_kv(Ticket ticket);
   /// The KV that a kReceive sequence waits for is there.
   virtual void kv_arrived(Ticket ticket);
+  /// That KV will never come: the prompt is computed here, as far as it is not cached.
+  virtual void kv_failed(Ticket ticket);
+  /// Forgets a request, in whatever state it is. REQUIRES: it has not ended.
+  virtual void abort(Ticket ticket);
+  /// Requests that are not admitted.
+  virtual std::int64_t waiting() const = 0;
   virtual KvUsage kv_usage() const = 0;
   virtual std::int64_t block_size() const = 0;  ///< tokens
   virtual const struct SchedulerCounters& counters() const = 0;

@@ -27,6 +27,7 @@ void VllmScheduler::take_result(const Entry& entry, LoggedStep& logged, SimTime 
   Sequence& s = store_[entry.seq];
   const bool gone = s.generation != entry.generation;
   if (entry.joined) {  // the group keeps its counters
+    if (gone) return;
     note_tokens(s, 1, done);
     if (log_ != nullptr) logged.tokens_out.emplace_back(s.ticket, 1);
     return;

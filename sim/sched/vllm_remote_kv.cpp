@@ -46,19 +46,88 @@ void VllmScheduler::kv_arrived(Ticket ticket) {
   const auto found = awaiting_.find(ticket);
   if (found == awaiting_.end()) throw std::logic_error("KV arrived that nobody waits for");
   const SeqId id = found->second;
-  awaiting_.erase(found);
-  Sequence& s = store_[id];
-  awaited_slots_ -= s.blocks * config_.block_size - s.computed;
   if (BlockTable* table = table_of(id)) {
-    pool_.register_blocks(*table, block_size_.full(s.prompt));
+    pool_.register_blocks(*table, block_size_.full(store_[id].prompt));
   }
-  s.computed = s.prompt - 1;  // the last token is computed again, to sample from it
+  // The last token is computed again, to sample from it.
+  stop_awaiting(id, store_[id].prompt - 1);
+}
+
+/// A sequence goes on with `computed` tokens of its prompt, in the place it had in the queue.
+void VllmScheduler::stop_awaiting(SeqId id, std::int64_t computed) {
+  Sequence& s = store_[id];
+  awaiting_.erase(s.ticket);
+  awaited_slots_ -= s.blocks * config_.block_size - s.computed;
+  s.computed = computed;
   slack_ += s.blocks * config_.block_size - s.computed;
   s.status = SequenceStatus::kWaiting;
   s.kv_role = KvRole::kLocal;
   s.kv_loaded = true;
   s.skipped = true;
   skipped_.insert_loaded(id);
+  stalled_ = false;
+}
+
+/// The sequence of a ticket, by looking at all of them; kNoSeq when it has ended.
+SeqId VllmScheduler::find(Ticket ticket) const {
+  if (const auto found = awaiting_.find(ticket); found != awaiting_.end()) return found->second;
+  SeqId found = kNoSeq;
+  const auto look = [&](SeqId id) {
+    if (store_[id].ticket == ticket) found = id;
+  };
+  for (SeqId id = running_.head(); id != kNoSeq; id = store_[id].after) look(id);
+  waiting_.for_each(look);
+  skipped_.for_each(look);
+  return found;
+}
+
+void VllmScheduler::kv_failed(Ticket ticket) {
+  const SeqId id = find(ticket);
+  if (id == kNoSeq) return;
+  if (store_[id].status == SequenceStatus::kAwaitsKv) {
+    stop_awaiting(id, store_[id].computed);
+  } else {
+    store_[id].kv_role = KvRole::kLocal;
+  }
+}
+
+/// Steps in flight that compute some of it ignore what they yield.
+void VllmScheduler::abort(Ticket ticket) {
+  if (kept_.contains(ticket)) {
+    release_kv(ticket);
+    return;
+  }
+  const SeqId id = find(ticket);
+  if (id == kNoSeq) throw std::logic_error("a request is aborted that is not here");
+  Sequence& s = store_[id];
+  if (s.stale > 0) --stale_sequences_;
+  switch (s.status) {
+    case SequenceStatus::kRunning:
+      if (s.grouped) {
+        leave_group(id, step_);
+      } else {
+        drop_special(id);
+      }
+      running_.remove(store_, id);
+      release(id);
+      break;
+    case SequenceStatus::kAwaitsKv:
+      awaiting_.erase(ticket);
+      awaited_slots_ -= s.blocks * config_.block_size - s.computed;
+      slack_ += s.blocks * config_.block_size - s.computed;  // which release() takes off
+      release(id);
+      break;
+    case SequenceStatus::kWaiting:
+    case SequenceStatus::kPreempted:
+      (s.skipped ? skipped_ : waiting_).remove(id);
+      if (s.kv_loaded) release(id);
+      break;
+  }
+  for (Record& record : records_) std::erase(record.departed, id);
+  if (pool_.caching())
+    sessions_.close(pool_.contents(), s.session, s.num_tokens(), tables_[id].path);
+  store_.destroy(id);
+  finished_since_plan_ = true;
   stalled_ = false;
 }
 
@@ -96,6 +165,14 @@ bool BatchPolicy::release_kv(Ticket) {
 
 void BatchPolicy::kv_arrived(Ticket) {
   throw std::logic_error("this policy takes no KV from others");
+}
+
+void BatchPolicy::kv_failed(Ticket) {
+  throw std::logic_error("this policy takes no KV from others");
+}
+
+void BatchPolicy::abort(Ticket) {
+  throw std::logic_error("this policy cannot abort requests");
 }
 
 }  // namespace servesim

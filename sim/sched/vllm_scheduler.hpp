@@ -41,6 +41,11 @@ class VllmScheduler : public BatchPolicy {
   int batches_in_flight() const override { return config_.async_scheduling ? 2 : 1; }
   bool release_kv(Ticket ticket) override;
   void kv_arrived(Ticket ticket) override;
+  void kv_failed(Ticket ticket) override;
+  void abort(Ticket ticket) override;
+  std::int64_t waiting() const override {
+    return waiting_.size() + skipped_.size() + static_cast<std::int64_t>(awaiting_.size());
+  }
   KvUsage kv_usage() const override;
   std::int64_t block_size() const override { return config_.block_size; }
   const SchedulerCounters& counters() const override { return counters_; }
@@ -129,6 +134,8 @@ class VllmScheduler : public BatchPolicy {
   // KV from and for other engines: vllm_remote_kv.cpp
   bool await_kv(WaitingQueue& queue, SeqId id);
   void keep_kv(SeqId id);
+  void stop_awaiting(SeqId id, std::int64_t computed);
+  SeqId find(Ticket ticket) const;
   std::int64_t blocks_promised() const;
   bool depends_on_others() const { return !awaiting_.empty() || !kept_.empty(); }
 

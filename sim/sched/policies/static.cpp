@@ -29,6 +29,7 @@ class StaticPolicy : public BatchPolicy {
   bool has_unfinished() const override { return !batch_.empty() || !waiting_.empty(); }
   bool arrival_matters() const override { return false; }
   int batches_in_flight() const override { return 1; }
+  std::int64_t waiting() const override { return std::ssize(waiting_); }
   KvUsage kv_usage() const override {
     return {batch_blocks_ * config_.block_size, internal_,
             batch_blocks_ * config_.block_size - internal_ - computed_};

@@ -53,6 +53,13 @@ class CheckedPolicy : public BatchPolicy {
     checked([&] { policy_->kv_arrived(ticket); });
   }
   KvUsage kv_usage() const override { return policy_->kv_usage(); }
+  void kv_failed(Ticket ticket) override {
+    checked([&] { policy_->kv_failed(ticket); });
+  }
+  void abort(Ticket ticket) override {
+    checked([&] { policy_->abort(ticket); });
+  }
+  std::int64_t waiting() const override { return policy_->waiting(); }
   std::int64_t block_size() const override { return policy_->block_size(); }
   const SchedulerCounters& counters() const override { return policy_->counters(); }
   void check_integrity() const override { policy_->check_integrity(); }
