@@ -295,7 +295,7 @@ TEST_CASE("scenarios that cannot be") {
   refused(R"([{"at_s": -1, "replica": 0, "state": "down"}])", {"at_s"});
   refused(R"([{"at_s": 1, "replica": 0, "link": "x"}])", {"either"});
   refused(R"([{"at_s": 1, "link": "x", "bandwidth": 1}])", {"disaggregated"});
-  refused(R"([{"at_s": 1, "link": "gpu0-ib", "bandwidth": 1}])", {"'gpu0-ib-ndr400'"},
+  refused(R"([{"at_s": 1, "link": "gpu0-ib", "bandwidth": 1}])", {"gpu0-ib-ndr400"},
           {"--policy", "disaggregated"});
   refused(R"([{"at_s": 1, "link": "gpu0-ib-ndr400", "bandwidth": 2}])", {"bandwidth"},
           {"--policy", "disaggregated"});
