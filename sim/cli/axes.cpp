@@ -93,7 +93,7 @@ std::vector<Axis> trace_axes() {
 
 std::vector<Axis> setup_axes() {
   return {
-      text("policy", Scope::kEngine, "NAME", "static|continuous|chunked [chunked]",
+      text("policy", Scope::kEngine, "NAME", "static|continuous|chunked|disaggregated [chunked]",
            &RunSpec::policy),
       text("kv", Scope::kEngine, "NAME",
            "paged|contiguous:max|contiguous:pow2|contiguous:oracle [paged]", &RunSpec::kv),
@@ -106,7 +106,7 @@ std::vector<Axis> setup_axes() {
               &RunSpec::tensor_parallel_size, 1, 1024),
       integer("replicas", Scope::kLoad, "Engines behind the router [1]", &RunSpec::replicas, 1,
               65536),
-      text("router", Scope::kLoad, "NAME", "round-robin|least-loaded [round-robin]",
+      text("router", Scope::kLoad, "NAME", "A name from `simulate list routers` [round-robin]",
            &RunSpec::router),
       text("dtype", Scope::kEngine, "NAME", "auto|bfloat16|float16 [auto]", &RunSpec::dtype),
       text("quantization", Scope::kEngine, "NAME", "Weights: none|fp8|int8|int4 [none]",
@@ -123,6 +123,33 @@ std::vector<Axis> setup_axes() {
       {"step-time", Scope::kEngine, Kind::kWhole, "MODEL",
        "roofline, or linear:base_us=B,per_token_us=P [roofline]",
        [](RunSpec& spec, const std::string& value) { spec.step_time = value; }},
+  };
+}
+
+Axis whole(std::string name, std::string value_name, std::string help,
+           std::optional<std::string> RunSpec::*member) {
+  return {
+      std::move(name), Scope::kEngine,
+      Kind::kWhole,    std::move(value_name),
+      std::move(help), [member](RunSpec& spec, const std::string& value) { spec.*member = value; }};
+}
+
+std::vector<Axis> disaggregated_axes() {
+  return {
+      integer("prefill-replicas", Scope::kEngine,
+              "--policy disaggregated: engines that compute prompts [1]",
+              &RunSpec::prefill_replicas, 1, 65536),
+      integer("decode-replicas", Scope::kEngine, "Engines that generate [1]",
+              &RunSpec::decode_replicas, 1, 65536),
+      text("kv-link", Scope::kEngine, "NAME|FILE",
+           "What KV crosses: a link or a topology from `simulate list`, or a file [ib-ndr400]",
+           &RunSpec::kv_link),
+      text("kv-transfer", Scope::kEngine, "NAME",
+           "pull after prefill, or push layer by layer [pull]", &RunSpec::kv_transfer),
+      whole("prefill", "K=V,...",
+            "Engine flags of the prefill pool alone: tensor-parallel-size=4,hardware=h200-sxm",
+            &RunSpec::prefill),
+      whole("decode", "K=V,...", "Likewise for the decode pool", &RunSpec::decode),
   };
 }
 
@@ -189,6 +216,14 @@ std::vector<Axis> load_axes() {
               &RunSpec::max_concurrency, 1, kManyTokens),
       integer("num-prompts", Scope::kLoad, "Take the first N requests of the trace",
               &RunSpec::num_prompts, 1, kManyRequests),
+      integer("max-queue", Scope::kLoad,
+              "Requests that may wait at a replica; more are rejected [no limit]",
+              &RunSpec::max_queue, 1, kManyTokens),
+      number("request-timeout", Scope::kLoad,
+             "Seconds after which a client gives a request up [never]", &RunSpec::request_timeout,
+             0, 1e9, true),
+      text("scenario", Scope::kLoad, "FILE",
+           "What happens to replicas and links, and when (docs/cluster.md)", &RunSpec::scenario),
       number("time-scale", Scope::kLoad, "Multiply the trace's times by X", &RunSpec::time_scale, 0,
              1e6, true),
   };
@@ -234,6 +269,7 @@ const std::vector<Axis>& axes() {
     add(all, trace_axes());
     add(all, setup_axes());
     add(all, engine_axes());
+    add(all, disaggregated_axes());
     add(all, load_axes());
     return all;
   }();

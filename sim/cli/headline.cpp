@@ -9,25 +9,41 @@
 namespace servesim {
 namespace {
 
-std::string gpus_text(const ResolvedRun& run) {
-  if (run.hardware == "none") return "linear step time";
-  std::string text = fmt::format("{} x {}", run.tensor_parallel_size, run.hardware);
-  if (run.tensor_parallel_size > 1) text += fmt::format(" (TP {})", run.tensor_parallel_size);
+std::string engine_text(const std::string& hardware, std::int64_t tensor_parallel) {
+  std::string text = fmt::format("{} x {}", tensor_parallel, hardware);
+  if (tensor_parallel > 1) text += fmt::format(" (TP {})", tensor_parallel);
   return text;
 }
 
+std::string gpus_text(const ResolvedRun& run) {
+  if (run.hardware == "none") return "linear step time";
+  if (!run.cluster.disaggregated) return engine_text(run.hardware, run.tensor_parallel_size);
+  return fmt::format(
+      "prefill on {} of {}, decode on {} of {}, KV over {}", run.cluster.replicas,
+      engine_text(run.hardware, run.tensor_parallel_size), run.cluster.disaggregated->replicas,
+      engine_text(run.decode_hardware, run.decode_tensor_parallel_size), run.kv_link);
+}
+
 std::string replicas_text(const ResolvedRun& run) {
-  return run.cluster.replicas > 1 ? fmt::format("{} replicas", run.cluster.replicas)
-                                  : std::string();
+  return run.cluster.replicas > 1 && !run.cluster.disaggregated
+             ? fmt::format("{} replicas", run.cluster.replicas)
+             : std::string();
 }
 
 std::string kv_text(const ResolvedRun& run) {
-  return fmt::format("{} KV, {} blocks of {} tokens", run.kv,
-                     with_thousands(run.kv_facts.num_gpu_blocks), run.kv_facts.block_size);
+  const KvFacts& kv = run.cluster.disaggregated ? run.decode_kv_facts : run.kv_facts;
+  return fmt::format("{} KV, {} blocks of {} tokens", run.kv, with_thousands(kv.num_gpu_blocks),
+                     kv.block_size);
 }
 
 std::string limits_text(const ResolvedRun& run) {
   const SchedulerConfig& s = run.cluster.scheduler;
+  if (run.cluster.disaggregated) {
+    const SchedulerConfig& d = run.cluster.disaggregated->scheduler;
+    if (d.max_num_seqs != s.max_num_seqs || d.max_num_batched_tokens != s.max_num_batched_tokens) {
+      return {};
+    }
+  }
   return fmt::format("max_num_seqs {}, max_num_batched_tokens {}", with_thousands(s.max_num_seqs),
                      with_thousands(s.max_num_batched_tokens));
 }

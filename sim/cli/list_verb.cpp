@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "hardware/hardware_loader.hpp"
 #include "model/model_loader.hpp"
+#include "net/topology_loader.hpp"
 #include "registry/registries.hpp"
 #include "workload/generate_spec.hpp"
 #include "workload/trace_format.hpp"
@@ -61,6 +62,25 @@ Named formats() {
   return result;
 }
 
+Named links() {
+  Named result;
+  for (const std::string& name : link_names()) {
+    const LinkSpec link = load_link(name);
+    result.emplace_back(name, fmt::format("{:.1f} GB/s a direction, {:.1f} us, a port per {}",
+                                          link.bytes_per_s * 1e-9, link.latency.seconds() * 1e6,
+                                          link.per_gpu ? "GPU" : "replica"));
+  }
+  return result;
+}
+
+Named topologies() {
+  Named result;
+  for (const std::string& name : topology_names()) {
+    result.emplace_back(name, topology_description(name));
+  }
+  return result;
+}
+
 Named specs() {
   Named result;
   for (const std::string& name : spec_names()) {
@@ -84,6 +104,8 @@ std::vector<NamedList> kinds(const Registries& registries) {
       {"step-times", "--step-time", [&] { return entries_of(registries.cost_models); }},
       {"models", "--model", models},
       {"hardware", "--hardware", gpus},
+      {"links", "--kv-link", links},
+      {"topologies", "--kv-link", topologies},
       {"formats", "--trace-format", formats},
       {"specs", "generate --spec", specs},
   };
@@ -103,7 +125,7 @@ int run_list(const std::vector<std::string>& arguments) {
   }
   FlagSet flags("list",
                 "Lists what can be named.\nUsage: simulate list [policies|allocators|"
-                "evictions|routers|step-times|models|hardware|formats|specs]");
+                "evictions|routers|step-times|models|hardware|links|topologies|formats|specs]");
   if (!flags.parse(rest)) {
     write_stdout(flags.help());
     return 0;

@@ -2,28 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <utility>
 
 #include "cli/engine_config.hpp"
-#include "cli/scheduler_settings.hpp"
+#include "cli/resolve_engine.hpp"
 #include "cli/step_time.hpp"
-#include "core/data_dir.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
-#include "core/params.hpp"
 #include "core/units.hpp"
-#include "hardware/hardware_loader.hpp"
-#include "model/model_loader.hpp"
 
 namespace servesim {
 namespace {
-
-constexpr std::string_view kDefaultModel = "llama-3.1-8b";
-constexpr std::string_view kDefaultHardware = "h100-sxm";
 
 double parse_rate(const std::string& text) {
   if (text == "inf") return std::numeric_limits<double>::infinity();
@@ -37,62 +28,10 @@ double parse_rate(const std::string& text) {
   return rate;
 }
 
-/// Hash of the JSON file that `name` stands for: one that ships in models/`folder`, or a path.
-std::string data_hash(const std::string& folder, const std::string& name) {
-  const std::string shipped = fmt::format("{}/models/{}/{}.json", data_dir(), folder, name);
-  const bool ships = std::filesystem::exists(shipped);
-  return canonical_hash(read_json_file(ships ? shipped : name));
-}
-
 /// A value, or null.
 template <typename T>
 nlohmann::json or_null(const std::optional<T>& value) {
   return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
-}
-
-nlohmann::json speculative_json(const SpeculativeConfig& speculative) {
-  if (speculative.method == SpeculativeMethod::kNone) return nullptr;
-  nlohmann::json json{
-      {"method", speculative.method == SpeculativeMethod::kNgram ? "ngram" : "eagle"},
-      {"num_speculative_tokens", speculative.num_speculative_tokens}};
-  if (speculative.deterministic_acceptance) {
-    json["acceptance"] = "deterministic";
-  } else {
-    json["acceptance_rate"] = speculative.acceptance_rate;
-  }
-  return json;
-}
-
-std::string_view preemption_name(PreemptionMode mode) {
-  switch (mode) {
-    case PreemptionMode::kRecompute:
-      return "recompute";
-    case PreemptionMode::kSwap:
-      return "swap";
-    case PreemptionMode::kStall:
-      return "stall";
-  }
-  return "";
-}
-
-nlohmann::json scheduler_json(const SchedulerConfig& s) {
-  return {
-      {"block_size", s.block_size},
-      {"num_gpu_blocks", s.num_gpu_blocks},
-      {"max_model_len", s.max_model_len},
-      {"max_num_seqs", s.max_num_seqs},
-      {"max_num_batched_tokens", s.max_num_batched_tokens},
-      {"long_prefill_token_threshold", s.long_prefill_token_threshold},
-      {"watermark", s.watermark},
-      {"enable_prefix_caching", s.enable_prefix_caching},
-      {"enable_chunked_prefill", s.enable_chunked_prefill},
-      {"async_scheduling", s.async_scheduling},
-      {"scheduler_reserve_full_isl", s.scheduler_reserve_full_isl},
-      {"truncate_at_max_model_len", s.truncate_at_max_model_len},
-      {"preemption_mode", preemption_name(s.preemption_mode)},
-      {"swap_blocks", s.swap_blocks},
-      {"scheduling_policy", s.scheduling_policy == SchedulingPolicy::kFcfs ? "fcfs" : "priority"},
-      {"speculative", speculative_json(s.speculative)}};
 }
 
 nlohmann::json load_json(const RunSpec& spec, const ResolvedRun& run) {
@@ -114,12 +53,6 @@ nlohmann::json goodput_json(const GoodputTargets& targets) {
   return json;
 }
 
-HostTimes host_times(const HostParameters& host) {
-  const auto from_ms = [](double ms) { return SimTime::from_seconds(ms / 1000); };
-  return {from_ms(host.step_ms), from_ms(host.front_end_before_ms),
-          from_ms(host.front_end_after_ms)};
-}
-
 void check_burstiness(const RunSpec& spec, const LoadOptions& load) {
   const bool has_rate = load.request_rate && std::isfinite(*load.request_rate);
   if (spec.burstiness && !has_rate) {
@@ -134,22 +67,6 @@ void check_burstiness(const RunSpec& spec, const LoadOptions& load) {
 
 }  // namespace
 
-const Resolver::Loaded<ModelSpec>& Resolver::model(const std::string& name) {
-  const auto found = models_.find(name);
-  if (found != models_.end()) return found->second;
-  ModelSpec spec = load_model(name);
-  return models_.emplace(name, Loaded<ModelSpec>{std::move(spec), data_hash("llm", name)})
-      .first->second;
-}
-
-const Resolver::Loaded<HardwareSpec>& Resolver::hardware(const std::string& name) {
-  const auto found = hardware_.find(name);
-  if (found != hardware_.end()) return found->second;
-  HardwareSpec spec = load_hardware(name);
-  return hardware_.emplace(name, Loaded<HardwareSpec>{std::move(spec), data_hash("hardware", name)})
-      .first->second;
-}
-
 ResolvedRun Resolver::resolve(const RunSpec& spec, const GoodputTargets& targets) {
   ResolvedRun run;
   run.targets = targets;
@@ -160,26 +77,22 @@ ResolvedRun Resolver::resolve(const RunSpec& spec, const GoodputTargets& targets
     resolve_engine_config(spec, run);
   }
   const SchedulerConfig& scheduler = run.cluster.scheduler;
-  run.kv_facts.allocator = run.kv;
-  run.kv_facts.num_gpu_blocks = scheduler.num_gpu_blocks;
-  run.kv_facts.block_size = scheduler.block_size;
-  run.kv_facts.capacity_tokens = (scheduler.num_gpu_blocks - 1) * scheduler.block_size;
+  run.kv_facts = kv_facts_of(run.kv, scheduler, run.tensor_parallel_size);
   if (run.kv_facts.capacity_tokens < scheduler.max_model_len && spec.engine_config.empty()) {
     run.warnings.push_back(fmt::format(
         "max_model_len {} is more than the KV pool's {} tokens: vLLM would refuse to start; here, "
         "requests that do not fit are rejected",
         scheduler.max_model_len, run.kv_facts.capacity_tokens));
   }
-  run.config.update(scheduler_json(scheduler));
+  if (!run.cluster.disaggregated) run.config.update(scheduler_json(scheduler));
   run.config.update(load_json(spec, run));
   run.config["policy"] = run.policy;
   run.config["kv"] = run.kv;
-  run.config["replicas"] = run.cluster.replicas;
+  if (!run.cluster.disaggregated) run.config["replicas"] = run.cluster.replicas;
   run.config["goodput"] = goodput_json(targets);
   run.config["seed"] = spec.seed;
-  run.config["host_times_ns"] = {{"step", run.cluster.host.step.ns()},
-                                 {"front_end_before", run.cluster.host.front_before.ns()},
-                                 {"front_end_after", run.cluster.host.front_after.ns()}};
+  if (!run.cluster.disaggregated) run.config["host_times_ns"] = host_json(run.cluster.host);
+  resolve_faults(spec, run);
   run.config["hash"] = canonical_hash(run.config);
   return run;
 }
@@ -200,60 +113,29 @@ void Resolver::resolve_common(const RunSpec& spec, ResolvedRun& run) {
   run.cluster.seed = spec.seed;
   const std::string router = spec.router.value_or("round-robin");
   run.parts.make_router = registries_.routers.at(router);
-  run.config["router"] = run.cluster.replicas > 1 ? nlohmann::json(router) : nullptr;
+  const bool routes = run.cluster.replicas > 1 || spec.policy == "disaggregated";
+  run.config["router"] = routes ? nlohmann::json(router) : nullptr;
 }
 
 void Resolver::resolve_flags(const RunSpec& spec, ResolvedRun& run) {
   run.policy = spec.policy.value_or("chunked");
   run.kv = spec.kv.value_or("paged");
   const PolicyEntry& policy = registries_.policies.at(run.policy);
-  const AllocatorEntry& allocator = registries_.allocators.at(run.kv);
-  const StepTime step_time = parse_step_time(spec.step_time.value_or("roofline"));
-  check_dtype(spec.dtype.value_or("auto"));
-  CostInputs inputs;
-  const auto& loaded_model = model(spec.model.value_or(std::string(kDefaultModel)));
-  const auto& loaded_hardware = hardware(spec.hardware.value_or(std::string(kDefaultHardware)));
-  inputs.model = loaded_model.spec;
-  inputs.hardware = loaded_hardware.spec;
-  if (spec.num_kv_heads) {
-    inputs.model.override_kv_heads(*spec.num_kv_heads);
-    run.config["num_kv_heads"] = *spec.num_kv_heads;
+  registries_.allocators.require(run.kv);
+  check_pools(spec, policy, run.policy);
+  if (policy.disaggregated) {
+    resolve_disaggregated(spec, policy, run);
+    return;
   }
-  inputs.deployment.tensor_parallel = spec.tensor_parallel_size.value_or(1);
-  inputs.deployment.weights = parse_weight_format(spec.quantization.value_or("none"));
-  inputs.deployment.kv = parse_kv_format(spec.kv_cache_dtype.value_or("auto"));
-  inputs.deployment.attention = parse_attention_kind(spec.attention.value_or("flash"));
-  inputs.deployment.attention_top_k = spec.attention_top_k.value_or(0);
-  if (spec.speculative_method == "eagle") {
-    inputs.deployment.draft_tokens = spec.num_speculative_tokens.value_or(0);
-  }
-  inputs.base_us = step_time.base_us;
-  inputs.per_token_us = step_time.per_token_us;
-  inputs.model.check_tensor_parallel(inputs.deployment.tensor_parallel);
-  run.model = inputs.model.name;
-  run.hardware = inputs.hardware.name;
-  run.tensor_parallel_size = inputs.deployment.tensor_parallel;
-  run.cluster.scheduler =
-      scheduler_settings(spec, run.policy, policy, allocator, inputs.model, inputs.hardware);
-  resolve_blocks(spec, inputs, run);
-  resolve_moves(spec, inputs, step_time.model, run);
-  validate(run.cluster.scheduler);
-  if (!step_time.is_linear()) run.cluster.host = host_times(inputs.hardware.host);
+  const Engine engine = resolve_engine(spec, run.policy, policy, run.warnings);
+  run.model = engine.inputs.model.name;
+  run.hardware = engine.inputs.hardware.name;
+  run.tensor_parallel_size = engine.inputs.deployment.tensor_parallel;
+  run.cluster.scheduler = engine.scheduler;
+  run.cluster.host = engine.host;
   run.parts.make_policy = policy.make;
-  const CostModelFactory& make = registries_.cost_models.at(step_time.model);
-  make(inputs);  // says now what it cannot price
-  run.parts.make_cost_model = [make, inputs] { return make(inputs); };
-  run.config.update({{"model", run.model},
-                     {"model_hash", loaded_model.hash},
-                     {"hardware", run.hardware},
-                     {"hardware_hash", loaded_hardware.hash},
-                     {"tensor_parallel_size", inputs.deployment.tensor_parallel},
-                     {"dtype", spec.dtype.value_or("auto")},
-                     {"quantization", spec.quantization.value_or("none")},
-                     {"kv_cache_dtype", spec.kv_cache_dtype.value_or("auto")},
-                     {"attention", spec.attention.value_or("flash")},
-                     {"attention_top_k", inputs.deployment.attention_top_k},
-                     {"step_time", step_time.text()}});
+  run.parts.make_cost_model = engine.make_cost_model;
+  run.config.update(engine.config);
 }
 
 void Resolver::resolve_engine_config(const RunSpec& spec, ResolvedRun& run) {

@@ -29,6 +29,10 @@ struct ResolvedRun {
   LoadOptions load;
   std::string policy, kv, model, hardware;
   std::int64_t tensor_parallel_size = 1;
+  /// Of disaggregated runs: the two pools, of which all that is above describes the prefill one.
+  std::int64_t decode_tensor_parallel_size = 1;
+  std::string decode_hardware, kv_link;
+  KvFacts decode_kv_facts;
   ClusterConfig cluster;
   ClusterParts parts;
   GoodputTargets targets;
@@ -42,18 +46,18 @@ class Resolver {
  public:
   explicit Resolver(const Registries& registries) : registries_(registries) {}
 
+  struct Engine;  ///< cli/resolve_engine.hpp
+
   /// Throws InputError for unknown names and for settings that contradict each other or do not fit.
   ResolvedRun resolve(const RunSpec& spec, const GoodputTargets& targets);
 
  private:
+  Engine resolve_engine(const RunSpec& spec, const std::string& policy_name,
+                        const PolicyEntry& policy, std::vector<std::string>& warnings);
   void resolve_flags(const RunSpec& spec, ResolvedRun& run);
+  void resolve_disaggregated(const RunSpec& spec, const PolicyEntry& policy, ResolvedRun& run);
   void resolve_engine_config(const RunSpec& spec, ResolvedRun& run);
   void resolve_common(const RunSpec& spec, ResolvedRun& run);
-  void resolve_blocks(const RunSpec& spec, const CostInputs& inputs, ResolvedRun& run);
-  void resolve_moves(const RunSpec& spec, const CostInputs& inputs, const std::string& step_time,
-                     ResolvedRun& run);
-  void resolve_offload(const RunSpec& spec, const CostInputs& inputs, const std::string& step_time,
-                       ResolvedRun& run);
 
   /// A spec and the hash of the file it came from, which names it beyond doubt.
   template <typename Spec>

@@ -1,13 +1,11 @@
-// The part of the resolution that is about KV memory: blocks, the cost of moving them, tiers.
+// The part of the resolution that is about moving KV: its cost, the swap space, the tiers.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "cli/kv_offload.hpp"
-#include "cli/resolve.hpp"
+#include "cli/resolve_engine.hpp"
 #include "core/error.hpp"
-#include "cost/memory_budget.hpp"
 
 namespace servesim {
 namespace {
@@ -24,36 +22,9 @@ std::function<double(std::int64_t, std::int64_t)> prefill_seconds_of(
   };
 }
 
-}  // namespace
-
-void Resolver::resolve_blocks(const RunSpec& spec, const CostInputs& inputs, ResolvedRun& run) {
-  SchedulerConfig& scheduler = run.cluster.scheduler;
-  MemoryOptions options;
-  options.weights = inputs.deployment.weights;
-  options.kv = inputs.deployment.kv;
-  options.tensor_parallel = inputs.deployment.tensor_parallel;
-  options.gpu_memory_utilization = spec.gpu_memory_utilization.value_or(0.92);
-  options.max_num_batched_tokens = scheduler.max_num_batched_tokens;
-  options.max_num_seqs = scheduler.max_num_seqs;
-  options.block_size = scheduler.block_size;
-  options.max_model_len = scheduler.max_model_len;
-  if (!spec.num_gpu_blocks_override) {
-    scheduler.num_gpu_blocks =
-        require_memory_budget(inputs.model, inputs.hardware, options).num_gpu_blocks;
-    return;
-  }
-  scheduler.num_gpu_blocks = *spec.num_gpu_blocks_override;
-  const std::int64_t room = memory_budget(inputs.model, inputs.hardware, options).num_gpu_blocks;
-  if (scheduler.num_gpu_blocks > room) {
-    run.warnings.push_back(
-        fmt::format("--num-gpu-blocks-override {}: the memory of {} has room for {} blocks",
-                    scheduler.num_gpu_blocks, run.hardware, std::max<std::int64_t>(room, 0)));
-  }
-}
-
-void Resolver::resolve_offload(const RunSpec& spec, const CostInputs& inputs,
-                               const std::string& step_time, ResolvedRun& run) {
-  SchedulerConfig& scheduler = run.cluster.scheduler;
+void resolve_offload(const RunSpec& spec, const CostModelFactory& make,
+                     const Registries& registries, Resolver::Engine& engine) {
+  SchedulerConfig& scheduler = engine.scheduler;
   if (!spec.kv_offload) {
     if (spec.eviction) throw InputError("--eviction needs --kv-offload, whose tiers it orders");
     return;
@@ -61,38 +32,37 @@ void Resolver::resolve_offload(const RunSpec& spec, const CostInputs& inputs,
   if (!scheduler.enable_prefix_caching) {
     throw InputError("--kv-offload needs prefix caching, whose evicted blocks it keeps");
   }
-  scheduler.offload.order = registries_.evictions.at(spec.eviction.value_or("lru"));
-  scheduler.offload.tiers = parse_kv_offload(
-      *spec.kv_offload, scheduler.moves, inputs.deployment.tensor_parallel, scheduler.block_size);
-  run.kv_facts.offloads = true;
-  scheduler.prefill_seconds = prefill_seconds_of(registries_.cost_models.at(step_time)(inputs));
-  run.config["kv_offload"] = *spec.kv_offload;
-  run.config["eviction"] = spec.eviction.value_or("lru");
+  scheduler.offload.order = registries.evictions.at(spec.eviction.value_or("lru"));
+  scheduler.offload.tiers =
+      parse_kv_offload(*spec.kv_offload, scheduler.moves, engine.inputs.deployment.tensor_parallel,
+                       scheduler.block_size);
+  scheduler.prefill_seconds = prefill_seconds_of(make(engine.inputs));
+  engine.config["kv_offload"] = *spec.kv_offload;
+  engine.config["eviction"] = spec.eviction.value_or("lru");
 }
 
-/// What moving KV costs, and how many blocks the swap space holds.
-void Resolver::resolve_moves(const RunSpec& spec, const CostInputs& inputs,
-                             const std::string& step_time, ResolvedRun& run) {
+}  // namespace
+
+void resolve_moves(const RunSpec& spec, const CostModelFactory& make, const Registries& registries,
+                   Resolver::Engine& engine) {
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   constexpr double kDefaultSwapGiB = 4;  // vLLM's
-  SchedulerConfig& scheduler = run.cluster.scheduler;
-  const DeploymentSpec& deployment = inputs.deployment;
-  scheduler.moves = kv_move_costs(inputs.model, inputs.hardware, deployment);
-  run.kv_facts.bytes_per_token =
-      scheduler.moves.bytes_per_token * static_cast<double>(deployment.tensor_parallel);
-  resolve_offload(spec, inputs, step_time, run);
+  SchedulerConfig& scheduler = engine.scheduler;
+  const CostInputs& inputs = engine.inputs;
+  scheduler.moves = kv_move_costs(inputs.model, inputs.hardware, inputs.deployment);
+  resolve_offload(spec, make, registries, engine);
   if (scheduler.preemption_mode != PreemptionMode::kSwap) return;
   if (scheduler.moves.host_bytes_per_s <= 0) {
     throw InputError(
-        fmt::format("--preemption-mode swap: profile {} has no pcie rate", run.hardware));
+        fmt::format("--preemption-mode swap: profile {} has no pcie rate", inputs.hardware.name));
   }
   const double block_bytes =
       scheduler.moves.bytes_per_token * static_cast<double>(scheduler.block_size);
-  const double space = spec.swap_space.value_or(kDefaultSwapGiB) * kGiB;
-  scheduler.swap_blocks = static_cast<std::int64_t>(space / block_bytes);
+  const double gib = spec.swap_space.value_or(kDefaultSwapGiB);
+  scheduler.swap_blocks = static_cast<std::int64_t>(gib * kGiB / block_bytes);
   if (scheduler.swap_blocks == 0) {
-    throw InputError(fmt::format("--swap-space {} GiB holds no block of {:.0f} bytes",
-                                 *spec.swap_space, block_bytes));
+    throw InputError(
+        fmt::format("--swap-space {} GiB holds no block of {:.0f} bytes", gib, block_bytes));
   }
 }
 

@@ -16,6 +16,9 @@ struct RunSpec {
 
   std::optional<std::string> policy, kv, model, hardware, router;
   std::optional<std::int64_t> tensor_parallel_size, replicas;
+  std::optional<std::int64_t> prefill_replicas, decode_replicas;
+  std::optional<std::string> kv_link, kv_transfer;
+  std::optional<std::string> prefill, decode;  ///< KEY=VALUE,...: settings of one pool
   std::optional<std::string> dtype, quantization, kv_cache_dtype;
   std::optional<std::int64_t> num_kv_heads;
   std::optional<std::string> step_time, attention;
@@ -38,6 +41,10 @@ struct RunSpec {
   std::optional<std::string> request_rate;  ///< a number or "inf"
   std::optional<double> burstiness, time_scale;
   std::optional<std::int64_t> max_concurrency, num_prompts;
+
+  std::optional<std::string> scenario;
+  std::optional<double> request_timeout;
+  std::optional<std::int64_t> max_queue;
 
   std::string engine_config;  ///< path; empty: none
   std::uint64_t seed = 0;

@@ -20,9 +20,13 @@ std::vector<std::string> warnings_of(const ResolvedRun& run, const TraceSource& 
   for (const auto& [reason, count] : metrics.rejections) {
     warnings.push_back(fmt::format("{} rejected: {}", plural(count, "request"), reason));
   }
-  if (metrics.unfinished > 0) {
-    warnings.push_back(fmt::format("{} unfinished: the run was interrupted",
-                                   plural(metrics.unfinished, "request")));
+  for (const auto& [reason, count] : metrics.unfinished_reasons) {
+    warnings.push_back(fmt::format("{} unfinished: {}", plural(count, "request"), reason));
+  }
+  for (const ScenarioEvent& event : run.cluster.scenario) {
+    if (event.kind != ScenarioEvent::Kind::kReplicaDown) continue;
+    warnings.push_back(fmt::format("replica {} goes down at {:.1f} s: `timeline` shows the dip",
+                                   event.replica, event.at.seconds()));
   }
   if (metrics.saturated) {
     warnings.emplace_back(

@@ -10,7 +10,9 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
@@ -121,6 +123,34 @@ class Pool {
   std::condition_variable finished_;
 };
 
+EngineResult engine_result(const KvFacts& kv, std::span<const EngineStats> engines,
+                           StepCostModel& cost) {
+  return {kv, std::ssize(engines), sum_of(engines), cost.peak_flops(), cost.peak_bytes_per_s()};
+}
+
+void fill_in_engines(const ResolvedRun& run, const ClusterOutcome& outcome, RunResult& result) {
+  const std::span<const EngineStats> engines = outcome.engines;
+  const auto first = static_cast<std::size_t>(run.cluster.replicas);
+  const std::unique_ptr<StepCostModel> cost = run.parts.make_cost_model();
+  static_cast<EngineResult&>(result) = engine_result(run.kv_facts, engines, *cost);
+  if (!run.cluster.disaggregated) return;
+  const std::unique_ptr<StepCostModel> decode_cost = run.parts.make_decode_cost_model();
+  result.pools.push_back(
+      {engine_result(run.kv_facts, engines.first(first), *cost), "prefill", run.hardware});
+  result.pools.push_back({engine_result(run.decode_kv_facts, engines.subspan(first), *decode_cost),
+                          "decode", run.decode_hardware});
+  result.kv = run.decode_kv_facts;
+  const auto mean = [&](double EngineResult::*peak) {
+    double sum = 0;
+    for (const PoolResult& pool : result.pools) {
+      sum += pool.*peak * static_cast<double>(pool.replicas);
+    }
+    return sum / static_cast<double>(result.replicas);
+  };
+  result.peak_flops = mean(&EngineResult::peak_flops);
+  result.peak_bytes_per_s = mean(&EngineResult::peak_bytes_per_s);
+}
+
 }  // namespace
 
 RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTaps& taps,
@@ -134,21 +164,25 @@ RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTap
   if (taps.observer != nullptr) observers.add(*taps.observer);
   if (taps.timeline != nullptr) observers.add(*taps.timeline);
   if (taps.series != nullptr) observers.add(series.emplace(*taps.series));
+  TimelineRecorder timeline;
+  if (!run.cluster.scenario.empty()) observers.add(timeline);
   const std::unique_ptr<TraceReader> reader = apply_load(trace.open(), run.load);
   RunResult result;
   TicketNames* names = taps.log != nullptr ? &taps.log->names() : nullptr;
-  result.engine =
-      sum_of(simulate(run.cluster, run.parts, *reader, observers, taps.log, names, control));
+  ClusterOutcome outcome =
+      run_cluster(run.cluster, run.parts, *reader, observers, taps.log, names, control);
+  fill_in_engines(run, outcome, result);
+  result.transfers = std::move(outcome.transfers);
+  result.faults = outcome.faults;
+  constexpr std::size_t kTimelineBuckets = 60;
+  if (!run.cluster.scenario.empty()) result.timeline = timeline.buckets(kTimelineBuckets);
   result.trace = trace_label(run.trace_path);
   result.policy = run.policy;
   result.model = run.model;
-  result.hardware = run.hardware;
+  const bool alike = run.decode_hardware.empty() || run.decode_hardware == run.hardware;
+  result.hardware =
+      alike ? run.hardware : fmt::format("{} + {}", run.hardware, run.decode_hardware);
   result.config = run.config;
-  result.kv = run.kv_facts;
-  result.replicas = run.cluster.replicas;
-  const std::unique_ptr<StepCostModel> cost_model = run.parts.make_cost_model();
-  result.peak_flops = cost_model->peak_flops();
-  result.peak_bytes_per_s = cost_model->peak_bytes_per_s();
   result.metrics = metrics.finish();
   if (series) result.series = std::make_shared<RunSeries>(series->finish());
   result.warnings = warnings_of(run, trace, result.metrics);

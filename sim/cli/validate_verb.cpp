@@ -22,7 +22,8 @@ FlagSet declare_validate_flags() {
              "Folder with public_*.csv tables and serving/RUN/ folders [shared/measured beside the "
              "project]",
              Arity::kOne});
-  flags.add({"section", "NAME", "kernels|steps|serving|offline|online; may be given again [all]",
+  flags.add({"section", "NAME",
+             "kernels|steps|serving|offline|online|transfers; may be given again [all]",
              Arity::kEach});
   flags.add({"out", "DIR", "Write README.md, validation.json and plots there [print the table]",
              Arity::kOne});
@@ -46,7 +47,8 @@ int run_validate(const std::vector<std::string>& arguments) {
     write_stdout(flags.help());
     return 0;
   }
-  const std::vector<std::string> known{"kernels", "steps", "serving", "offline", "online"};
+  const std::vector<std::string> known{"kernels", "steps",  "serving",
+                                       "offline", "online", "transfers"};
   ValidationOptions options;
   options.sections = flags.values("section");
   for (const std::string& section : options.sections) {

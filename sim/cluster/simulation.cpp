@@ -1,103 +1,94 @@
-#include "cluster/simulation.hpp"
+#include "cluster/simulation_run.hpp"
 
 #include <algorithm>
 #include <string>
 
-#include "cluster/client.hpp"
-#include "cluster/replica_clock.hpp"
-#include "engine/replica.hpp"
-
 namespace servesim {
 namespace {
 
-/// A request that was sent and has not ended.
-struct Live {
-  std::uint64_t index = 0;
-  std::string id;
-  std::string session_name;
-  std::int64_t session = -1;
-  SimTime arrival;
-  std::int64_t input_tokens = 0;
-  std::int64_t output_tokens = 0;
-  std::int32_t replica = -1;
-  bool live = false;
-};
+std::size_t total_replicas(const ClusterConfig& config) {
+  const std::int64_t decode = config.disaggregated ? config.disaggregated->replicas : 0;
+  return static_cast<std::size_t>(config.replicas + decode);
+}
 
-constexpr SimTime kNever = SimTime(-1);
+std::vector<Actor> actors_of(const ClusterConfig& config) {
+  std::vector<Actor> actors;
+  if (config.disaggregated) actors.push_back(Actor::kNetwork);
+  if (!config.scenario.empty()) actors.push_back(Actor::kScenario);
+  if (config.request_timeout != SimTime::max()) actors.push_back(Actor::kDeadlines);
+  return actors;
+}
 
-class Simulation : public SequenceSink {
- public:
-  Simulation(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace,
-             Observer& observer, ScheduleLog* log, TicketNames* names, RunControl& control);
-
-  std::vector<EngineStats> run();
-
-  void on_finished(Ticket ticket, const SequenceOutcome& outcome) override;
-  void on_token_gaps(SimTime gap, std::int64_t count) override {
-    observer_.on_token_gaps(gap, count);
+/// KV that has landed may be used by the step that starts then; work that ends at its deadline has
+/// met it.
+std::vector<EventClass> classes_of(const std::vector<Actor>& actors) {
+  std::vector<EventClass> classes;
+  for (const Actor actor : actors) {
+    classes.push_back(actor == Actor::kDeadlines ? EventClass::kTimeout
+                                                 : EventClass::kTransferDone);
   }
-  void on_preempted(Ticket ticket, SimTime at) override {
-    if (watched_) observer_.on_preempted(tickets_[ticket].index, at);
-  }
-  void on_resumed(Ticket ticket, SimTime at) override {
-    if (watched_) observer_.on_resumed(tickets_[ticket].index, at);
-  }
+  return classes;
+}
 
- private:
-  SimTime next_arrival();
-  void act_until(SimTime arrival);
-  void settle_rejections();
-  void begin(SimTime first_arrival);
-  void send_next();
-  void deliver(const Request& request, std::int64_t session, SimTime now);
-  Ticket make_ticket(const Request& request, std::int64_t session, std::int32_t replica);
-  std::string_view rejection(const Request& request) const {
-    return rejection_reason(config_.scheduler, request.input_tokens, request.output_tokens);
-  }
-  void reject(const Request& request, std::string_view reason);
-  void report_unfinished();
-  RequestRecord record_of(const Request& request) const;
-  void reschedule(std::size_t replica) { clock_.set(replica, replicas_[replica]->next_event()); }
-
-  ClusterConfig config_;
-  Observer& observer_;
-  TicketNames* names_;
-  RunControl& control_;
-  Client client_;
-  std::unique_ptr<Router> router_;
-  std::vector<std::unique_ptr<Replica>> replicas_;
-  std::vector<ReplicaLoad> loads_;
-  ReplicaClock clock_;
-  std::vector<Live> tickets_;
-  std::vector<Ticket> unused_;
-  SimTime now_;
-  SimTime first_arrival_ = kNever;
-  bool watched_ = false;
-  bool sends_changed_ = false;  ///< a request ended that others wait for
-  bool exhausted_ = false;
-};
+}  // namespace
 
 Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, TraceReader& trace,
                        Observer& observer, ScheduleLog* log, TicketNames* names,
                        RunControl& control)
     : config_(config),
+      parts_(parts),
+      others_(actors_of(config)),
       observer_(observer),
       names_(names),
       control_(control),
       client_(trace, config.max_concurrency),
       router_(parts.make_router(config.seed)),
-      clock_(static_cast<std::size_t>(config.replicas)) {
+      cost_(parts.make_cost_model()),
+      clock_(total_replicas(config), classes_of(others_)),
+      front_after_(config.host.front_after) {
   validate(config.scheduler);
-  const auto count = static_cast<std::size_t>(config.replicas);
+  const std::size_t count = total_replicas(config);
   loads_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    replicas_.push_back(std::make_unique<Replica>(
-        parts.make_policy(config.scheduler, *this, log, config.seed + i), parts.make_cost_model(),
-        *this, config.host.step, config.wait_for_arrivals));
+  routed_ = std::span<const ReplicaLoad>(loads_).first(static_cast<std::size_t>(config.replicas));
+  if (config.disaggregated) {
+    validate(config.disaggregated->scheduler);
+    front_after_ = config.disaggregated->host.front_after;
+    decode_cost_ = parts.make_decode_cost_model();
   }
+  for (std::size_t i = 0; i < count; ++i) replicas_.push_back(make_replica(i, log));
+  if (config.disaggregated) {
+    split_ = std::make_unique<Disaggregation>(*config.disaggregated, config.host.front_after,
+                                              routed_.size(), parts.make_router(config.seed + 1),
+                                              replicas_, loads_, clock_);
+  }
+  if (!config.scenario.empty()) lost_.resize(count);
+  reschedule_others();
 }
 
-std::vector<EngineStats> Simulation::run() {
+std::unique_ptr<Replica> Simulation::make_replica(std::size_t replica, ScheduleLog* log) {
+  const std::uint64_t seed = config_.seed + replica;
+  if (replica < routed_.size()) {
+    return std::make_unique<Replica>(parts_.make_policy(config_.scheduler, *this, log, seed), cost_,
+                                     *this, config_.host.step, config_.wait_for_arrivals);
+  }
+  const DisaggregatedConfig& decode = *config_.disaggregated;
+  return std::make_unique<Replica>(
+      parts_.make_decode_policy(decode.scheduler, *this, nullptr, seed), decode_cost_, *this,
+      decode.host.step, false);
+}
+
+std::string_view Simulation::rejection(const Request& request) const {
+  if (!config_.disaggregated) {
+    return rejection_reason(config_.scheduler, request.input_tokens, request.output_tokens);
+  }
+  const std::int64_t outputs = std::min<std::int64_t>(request.output_tokens, 1);
+  const auto reason = rejection_reason(config_.scheduler, request.input_tokens, outputs);
+  return !reason.empty() ? reason
+                         : rejection_reason(config_.disaggregated->scheduler, request.input_tokens,
+                                            request.output_tokens);
+}
+
+ClusterOutcome Simulation::run() {
   while (!control_.stop.load(std::memory_order_relaxed)) {
     const SimTime arrival = next_arrival();
     act_until(arrival);
@@ -107,12 +98,16 @@ std::vector<EngineStats> Simulation::run() {
     send_next();
   }
   report_unfinished();
-  std::vector<EngineStats> stats;
+  ClusterOutcome outcome;
   for (const auto& replica : replicas_) {
-    stats.push_back(replica->stats(std::max(now_, first_arrival_)));
-    stats.back().kv.elapsed_s -= std::max(first_arrival_, SimTime(0)).seconds();
+    outcome.engines.push_back(replica->stats(std::max(now_, first_arrival_)));
+    outcome.engines.back().kv.elapsed_s -= std::max(first_arrival_, SimTime(0)).seconds();
   }
-  return stats;
+  for (std::size_t i = 0; i < lost_.size(); ++i) outcome.engines[i].add(lost_[i]);
+  outcome.faults = faults_;
+  if (split_) outcome.faults.failed_transfers = split_->failed_transfers();
+  if (split_) outcome.transfers = split_->stats(now_);
+  return outcome;
 }
 
 SimTime Simulation::next_arrival() {
@@ -126,10 +121,16 @@ SimTime Simulation::next_arrival() {
 /// until the end of a request has changed what is sent next.
 void Simulation::act_until(SimTime arrival) {
   while (clock_.time() < arrival && !sends_changed_) {
+    const SimTime before = now_;
     now_ = clock_.time();
-    const std::size_t replica = clock_.replica();
-    replicas_[replica]->act(now_);
-    reschedule(replica);
+    const std::size_t actor = clock_.actor();
+    if (actor < replicas_.size()) {
+      replicas_[actor]->act(now_);
+      reschedule(actor);
+    } else if (!act_other(actor)) {
+      now_ = before;
+    }
+    if (!others_.empty()) reschedule_others();
     if (control_.stop.load(std::memory_order_relaxed)) return;
   }
 }
@@ -166,21 +167,50 @@ void Simulation::send_next() {
 
 void Simulation::begin(SimTime first_arrival) {
   first_arrival_ = first_arrival;
-  const StepWatch watch = observer_.watch(first_arrival);
-  watched_ = watch.steps;
-  if (!watched_) return;
-  for (std::size_t i = 0; i < replicas_.size(); ++i) {
-    replicas_[i]->watch(observer_, static_cast<std::int32_t>(i), watch);
-  }
+  watch_ = observer_.watch(first_arrival);
+  watched_ = watch_.steps;
+  for (std::size_t i = 0; watched_ && i < replicas_.size(); ++i) watch_replica(i);
+}
+
+void Simulation::watch_replica(std::size_t replica) {
+  replicas_[replica]->watch(observer_, static_cast<std::int32_t>(replica), watch_);
 }
 
 void Simulation::deliver(const Request& request, std::int64_t session, SimTime now) {
   if (first_arrival_ == kNever) begin(request.arrival);
-  const std::size_t replica = router_->route(request, loads_);
+  control_.requests_read.fetch_add(1, std::memory_order_relaxed);
+  control_.simulated_ns.store(now.ns(), std::memory_order_relaxed);
+  const bool up = down_ == 0 || some_replica_is_up();
+  const std::size_t replica = up ? router_->route(request, routed_) : 0;
+  if (config_.max_queue > 0 && up && replicas_[replica]->policy().waiting() >= config_.max_queue) {
+    reject(request, "the queue is full");
+    client_.ended(session, request.arrival);
+    return;
+  }
+  const Ticket ticket = make_ticket(request, session);
+  if (config_.request_timeout != SimTime::max()) {
+    deadlines_.push_back(
+        {request.arrival + config_.request_timeout, ticket, tickets_[ticket].generation});
+  }
+  if (!config_.scenario.empty()) {
+    if (requests_.size() <= ticket) requests_.resize(ticket + 1);
+    requests_[ticket] = request;
+  }
+  if (up) {
+    send_to(replica, ticket, request, session, now);
+  } else {
+    held_.push_back(ticket);
+  }
+  if (!others_.empty()) reschedule_others();
+}
+
+void Simulation::send_to(std::size_t replica, Ticket ticket, const Request& request,
+                         std::int64_t session, SimTime now) {
   ++loads_[replica].requests;
-  loads_[replica].tokens += request.input_tokens + request.output_tokens;
+  loads_[replica].tokens += request.input_tokens + (split_ ? 0 : request.output_tokens);
+  tickets_[ticket].replica = static_cast<std::int32_t>(replica);
   NewSequence sequence;
-  sequence.ticket = make_ticket(request, session, static_cast<std::int32_t>(replica));
+  sequence.ticket = ticket;
   sequence.index = request.index;
   sequence.id = request.id;
   sequence.prompt = request.input_tokens;
@@ -190,13 +220,12 @@ void Simulation::deliver(const Request& request, std::int64_t session, SimTime n
   sequence.hash_block = request.hash_block;
   sequence.hash_ids = request.hash_ids;
   sequence.session = session;
+  if (split_) split_->begin(sequence, request, replica, now);
   replicas_[replica]->add(sequence, now);
   reschedule(replica);
-  control_.requests_read.fetch_add(1, std::memory_order_relaxed);
-  control_.simulated_ns.store(now.ns(), std::memory_order_relaxed);
 }
 
-Ticket Simulation::make_ticket(const Request& request, std::int64_t session, std::int32_t replica) {
+Ticket Simulation::make_ticket(const Request& request, std::int64_t session) {
   Ticket ticket;
   if (unused_.empty()) {
     ticket = static_cast<Ticket>(tickets_.size());
@@ -213,7 +242,7 @@ Ticket Simulation::make_ticket(const Request& request, std::int64_t session, std
   live.arrival = request.arrival;
   live.input_tokens = request.input_tokens;
   live.output_tokens = request.output_tokens;
-  live.replica = replica;
+  live.replica = -1;
   live.live = true;
   if (names_ != nullptr)
     names_->push_back(request.id.empty() ? std::to_string(request.index) : request.id);
@@ -222,17 +251,38 @@ Ticket Simulation::make_ticket(const Request& request, std::int64_t session, std
 
 void Simulation::on_finished(Ticket ticket, const SequenceOutcome& outcome) {
   Live& live = tickets_[ticket];
+  if (split_) {
+    if (split_->prefill_ended(ticket, outcome)) return;
+    live.replica = static_cast<std::int32_t>(split_->decode_replica(ticket));
+  }
   ReplicaLoad& load = loads_[static_cast<std::size_t>(live.replica)];
   --load.requests;
   load.tokens -= live.input_tokens + live.output_tokens;
+  if (split_) {
+    SequenceOutcome both = outcome;
+    split_->decode_ended(ticket, both);
+    report_completed(live, both);
+  } else {
+    report_completed(live, outcome);
+  }
+  forget(ticket);
+}
+
+void Simulation::forget(Ticket ticket) {
+  tickets_[ticket].live = false;
+  ++tickets_[ticket].generation;
+  if (names_ == nullptr) unused_.push_back(ticket);
+}
+
+void Simulation::report_completed(Live& live, const SequenceOutcome& outcome) {
   RequestRecord record;
   record.index = live.index;
   record.id = live.id;
   record.session = live.session_name;
   record.arrival = live.arrival;
   record.scheduled = outcome.scheduled;
-  record.first_token = outcome.first_token + config_.host.front_after;
-  record.last_token = outcome.last_token + config_.host.front_after;
+  record.first_token = outcome.first_token + front_after_;
+  record.last_token = outcome.last_token + front_after_;
   record.input_tokens = live.input_tokens;
   record.output_tokens = live.output_tokens;
   record.generated_tokens = outcome.outputs;
@@ -240,9 +290,7 @@ void Simulation::on_finished(Ticket ticket, const SequenceOutcome& outcome) {
   record.prefix_hit_tokens = outcome.prefix_hit_tokens;
   record.preemptions = outcome.preemptions;
   observer_.on_request(record);
-  live.live = false;
   const std::int64_t session = live.session;
-  if (names_ == nullptr) unused_.push_back(ticket);
   sends_changed_ = sends_changed_ || client_.ends_matter();
   client_.ended(session, record.last_token);
 }
@@ -279,7 +327,7 @@ void Simulation::report_unfinished() {
     record.output_tokens = live.output_tokens;
     record.replica = live.replica;
     record.status = RequestStatus::kUnfinished;
-    record.reason = "the run was stopped";
+    record.reason = live.replica < 0 ? "no replica was up" : "the run was stopped";
     observer_.on_request(record);
   }
   for (const Request& request : client_.unsent()) {
@@ -290,11 +338,9 @@ void Simulation::report_unfinished() {
   }
 }
 
-}  // namespace
-
-std::vector<EngineStats> simulate(const ClusterConfig& config, const ClusterParts& parts,
-                                  TraceReader& trace, Observer& observer, ScheduleLog* log,
-                                  TicketNames* names, RunControl& control) {
+ClusterOutcome run_cluster(const ClusterConfig& config, const ClusterParts& parts,
+                           TraceReader& trace, Observer& observer, ScheduleLog* log,
+                           TicketNames* names, RunControl& control) {
   return Simulation(config, parts, trace, observer, log, names, control).run();
 }
 

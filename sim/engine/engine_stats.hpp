@@ -47,6 +47,9 @@ struct EngineStats {
   std::int64_t swapped_tokens = 0;         ///< slots of blocks moved to the host and back
   std::int64_t copied_tokens = 0;          ///< moved to a larger contiguous region
   OffloadCounters offload;
+
+  /// Adds up; kv_peak and last_step_end become the higher of both.
+  void add(const EngineStats& other);
 };
 
 }  // namespace servesim

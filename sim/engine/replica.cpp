@@ -6,7 +6,7 @@
 
 namespace servesim {
 
-Replica::Replica(std::unique_ptr<BatchPolicy> policy, std::unique_ptr<StepCostModel> cost,
+Replica::Replica(std::unique_ptr<BatchPolicy> policy, std::shared_ptr<StepCostModel> cost,
                  SequenceSink& sink, SimTime host_step, bool wait_for_arrivals)
     : policy_(std::move(policy)),
       cost_(std::move(cost)),
@@ -28,6 +28,48 @@ void Replica::add(const NewSequence& sequence, SimTime now) {
     waiting_for_arrival_ = false;
     next_event_ = now;
   }
+}
+
+/// Changes the policy's state between two steps. `change` says whether that may change what is
+/// scheduled next.
+template <typename Change>
+void Replica::intervene(SimTime now, Change change) {
+  advance(now, false);
+  account_kv(now);
+  const bool matters = change();
+  kv_ = policy_->kv_usage();
+  if (matters) wake(now);
+}
+
+void Replica::release_kv(Ticket ticket, SimTime now) {
+  intervene(now, [&] { return policy_->release_kv(ticket); });
+}
+
+void Replica::kv_arrived(Ticket ticket, SimTime now) {
+  intervene(now, [&] {
+    policy_->kv_arrived(ticket);
+    return true;
+  });
+}
+
+void Replica::kv_failed(Ticket ticket, SimTime now) {
+  intervene(now, [&] {
+    policy_->kv_failed(ticket);
+    return true;
+  });
+}
+
+void Replica::abort(Ticket ticket, SimTime now) {
+  intervene(now, [&] {
+    policy_->abort(ticket);
+    return true;
+  });
+}
+
+/// What changed `now` may change the decision: the next schedule() is to see it.
+void Replica::wake(SimTime now) {
+  stretch_left_ = 0;
+  next_event_ = in_flight_ > 0 ? front().end : now;
 }
 
 void Replica::act(SimTime now) {
@@ -82,6 +124,7 @@ bool Replica::schedule(SimTime now) {
     return unfinished && !waiting_for_arrival_;
   }
   push(watch_.observer == nullptr ? start(plan, now) : start_watched(plan, now));
+  if (plan.pushes_kv) sink_.on_step_launched(last_begin_, device_free_);
   stretch_left_ = plan.horizon - 1;
   decodes_ = plan.decode_seqs;
   gap_count_ = plan.gap_count;
@@ -166,6 +209,7 @@ SimTime Replica::launch(SimTime now, SimTime duration) {
   const SimTime begin = std::max(device_free_, now + host_step_);
   exposed_host_ += begin - idle_since;
   stats_.busy += duration;
+  last_begin_ = begin;
   device_free_ = begin + duration;
   return device_free_;
 }
@@ -175,6 +219,7 @@ void Replica::cool(SimTime until) {
 }
 
 EngineStats Replica::stats(SimTime now) {
+  advance(now, false);
   account_kv(now);
   for (PendingRest& pending : pending_rests_) flush_rest(pending);
   EngineStats result = stats_;

@@ -23,7 +23,7 @@ class Replica {
   /// before it still runs then. With `wait_for_arrivals`, a synchronous step that could schedule
   /// nothing waits for the next arrival while any is expected (the loop of the recorded schedules);
   /// else it is tried again at once.
-  Replica(std::unique_ptr<BatchPolicy> policy, std::unique_ptr<StepCostModel> cost,
+  Replica(std::unique_ptr<BatchPolicy> policy, std::shared_ptr<StepCostModel> cost,
           SequenceSink& sink, SimTime host_step, bool wait_for_arrivals);
 
   /// Enqueues a request that arrives `now`. REQUIRES: time does not run back.
@@ -34,6 +34,12 @@ class Replica {
 
   /// Does what is due at `now` and after all arrivals up to it.
   void act(SimTime now);
+
+  /// Passes on what happens to KV that other engines read or send, `now`. See BatchPolicy.
+  void release_kv(Ticket ticket, SimTime now);
+  void kv_arrived(Ticket ticket, SimTime now);
+  void kv_failed(Ticket ticket, SimTime now);
+  void abort(Ticket ticket, SimTime now);
 
   /// No arrival will come any more. True when that changes next_event().
   bool expect_no_arrivals() {
@@ -93,6 +99,9 @@ class Replica {
     if (kv_.allocated > peak_.allocated) peak_ = kv_;
   }
   void cool(SimTime until);
+  void wake(SimTime now);
+  template <typename Change>
+  void intervene(SimTime now, Change change);
   void watch_progress(const StepPlan& plan);
 
   void advance(SimTime until, bool inclusive);
@@ -126,7 +135,7 @@ class Replica {
   }
 
   std::unique_ptr<BatchPolicy> policy_;
-  std::unique_ptr<StepCostModel> cost_;
+  std::shared_ptr<StepCostModel> cost_;  ///< of all replicas that are alike
   SequenceSink& sink_;
   SimTime host_step_;
   bool wait_for_arrivals_;
@@ -139,7 +148,8 @@ class Replica {
   Flight flights_[2];
   int in_flight_ = 0;
   SimTime next_event_ = SimTime::max();
-  SimTime device_free_;  ///< end of the batch launched last
+  SimTime last_begin_;   ///< when the batch launched last starts on the device
+  SimTime device_free_;  ///< and when it ends
   SimTime last_done_;    ///< when the results taken in last had come
   SimTime last_action_;
   Heat heat_;

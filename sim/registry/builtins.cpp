@@ -10,16 +10,19 @@ namespace {
 void add_policies(Table<PolicyEntry>& policies) {
   policies.add("static",
                "takes a batch, prefills it, decodes until its last sequence has finished, repeats",
-               {make_static, true, false});
+               {make_static, true, false, false});
   policies.add(
       "continuous",
       "sequences join and leave at every step; prompts are prefilled whole (vLLM V1 without "
       "chunked prefill)",
-      {make_continuous, false, true});
+      {make_continuous, false, true, false});
   policies.add(
       "chunked",
       "decodes first, the rest of the token budget goes to prompt chunks (vLLM V1 default)",
-      {make_chunked, true, true});
+      {make_chunked, true, true, false});
+  policies.add("disaggregated",
+               "a pool of chunked prefill replicas and one of decode replicas; KV crosses a link",
+               {make_chunked, true, true, true});
 }
 
 void add_allocators(Table<AllocatorEntry>& allocators) {
@@ -40,7 +43,17 @@ void add_evictions(Table<EvictionOrder>& evictions) {
 
 void add_routers(Table<RouterFactory>& routers) {
   routers.add("round-robin", "each replica in turn", make_round_robin);
-  routers.add("least-loaded", "the replica with the fewest unfinished requests", make_least_loaded);
+  routers.add("random", "any replica", make_random);
+  routers.add("least-loaded", "the replica with the fewest tokens outstanding", make_least_loaded);
+  routers.add("join-shortest-queue", "the replica with the fewest requests outstanding",
+              make_join_shortest_queue);
+  routers.add("power-of-two", "of two replicas drawn at random the one with fewer tokens",
+              make_power_of_two);
+  routers.add("session-sticky", "a session stays where it began; else as least-loaded",
+              make_session_sticky);
+  routers.add("prefix-aware",
+              "the longest prefix sent there before, against the tokens outstanding",
+              make_prefix_aware);
 }
 
 void add_cost_models(Table<CostModelFactory>& models) {

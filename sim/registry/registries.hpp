@@ -30,6 +30,7 @@ struct PolicyEntry {
   PolicyFactory make;
   bool chunked_prefill = true;  ///< prompts may be computed in chunks
   bool vllm_engine = true;      ///< has prefix caching, asynchronous scheduling, speculation
+  bool disaggregated = false;   ///< prefill and decode are on different replicas
 };
 
 /// How KV memory is given out: in blocks, or in contiguous regions sized by a rule.

@@ -25,7 +25,8 @@ struct Metrics {
   SampleSummary ttft_ms, tpot_ms, itl_ms, e2el_ms;
   bool saturated = false;    ///< the queue still grew when the trace ended (report/saturation.hpp)
   bool all_at_once = false;  ///< every request arrived at the same instant
-  std::vector<std::pair<std::string, std::int64_t>> rejections;  ///< reason -> count
+  std::vector<std::pair<std::string, std::int64_t>> rejections;          ///< reason -> count
+  std::vector<std::pair<std::string, std::int64_t>> unfinished_reasons;  ///< likewise
 };
 
 /// Latency targets; a request is good when it meets all that are set.

@@ -17,6 +17,15 @@ double tpot_ms_of(const RequestRecord& record) {
   return (record.last_token - record.first_token).ms() / static_cast<double>(outputs - 1);
 }
 
+void MetricsCollector::count(Reasons& reasons, std::string_view reason) {
+  const auto found = reasons.find(reason);
+  if (found != reasons.end()) {
+    ++found->second;
+  } else {
+    reasons.emplace(reason, 1);
+  }
+}
+
 void MetricsCollector::on_request(const RequestRecord& record) {
   ++metrics_.total;
   first_arrival_ = std::min(first_arrival_, record.arrival);
@@ -29,16 +38,12 @@ void MetricsCollector::on_request(const RequestRecord& record) {
       break;
     case RequestStatus::kUnfinished:
       ++metrics_.unfinished;
+      count(unfinished_reasons_, record.reason);
       add_wait(record);
       break;
     case RequestStatus::kRejected:
       ++metrics_.rejected;
-      const auto found = rejections_.find(record.reason);
-      if (found != rejections_.end()) {
-        ++found->second;
-      } else {
-        rejections_.emplace(record.reason, 1);
-      }
+      count(rejections_, record.reason);
       break;
   }
 }
@@ -93,6 +98,7 @@ Metrics MetricsCollector::finish() {
   metrics_.e2el_ms = summarize(e2el_ms_);
   metrics_.itl_ms = itl_.summarize();
   metrics_.rejections.assign(rejections_.begin(), rejections_.end());
+  metrics_.unfinished_reasons.assign(unfinished_reasons_.begin(), unfinished_reasons_.end());
   return metrics_;
 }
 

@@ -25,13 +25,15 @@ class MetricsCollector : public Observer {
   Metrics finish();
 
  private:
+  using Reasons = std::map<std::string, std::int64_t, std::less<>>;
+  static void count(Reasons& reasons, std::string_view reason);
   void add_completed(const RequestRecord& record);
   void add_wait(const RequestRecord& record);
   bool meets_targets(double ttft_ms, double tpot_ms, double e2el_ms) const;
 
   GoodputTargets targets_;
   Metrics metrics_;
-  std::map<std::string, std::int64_t, std::less<>> rejections_;
+  Reasons rejections_, unfinished_reasons_;
   std::vector<float> ttft_ms_, tpot_ms_, e2el_ms_;
   std::vector<QueueSample> waits_;
   GapHistogram itl_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "report/derived.hpp"
+#include "report/percentile.hpp"
 
 namespace servesim {
 namespace {
@@ -47,7 +48,7 @@ std::int64_t whole_bytes(std::int64_t tokens, const KvFacts& kv) {
   return std::llround(static_cast<double>(tokens) * kv.bytes_per_token);
 }
 
-Json offload_json(const RunResult& result) {
+Json offload_json(const EngineResult& result) {
   const OffloadCounters& offload = result.engine.offload;
   const std::int64_t size = result.kv.block_size;
   return {{"stored_tokens", offload.stored_blocks * size},
@@ -58,21 +59,21 @@ Json offload_json(const RunResult& result) {
           {"recomputed_tokens", offload.recomputed_blocks * size}};
 }
 
-Json kv_json(const RunResult& result) {
+Json kv_json(const EngineResult& result, const EngineResult& pool) {
+  const KvShares shares = kv_shares_of(pool);
   const EngineStats& e = result.engine;
-  const KvShares shares = kv_shares_of(result);
   Json kv;
   kv["allocator"] = result.kv.allocator;
   kv["num_gpu_blocks"] = result.kv.num_gpu_blocks;
   kv["block_size"] = result.kv.block_size;
   kv["capacity_tokens"] = result.kv.capacity_tokens;
   kv["mean_used"] = shares.used;
-  kv["peak_used"] = kv_peak_allocated(result);
+  kv["peak_used"] = kv_peak_allocated(pool);
   kv["internal_fragmentation"] = shares.internal;
   kv["reservation_waste"] = shares.reserved;
   kv["external_fragmentation"] = shares.external;
   kv["free"] = shares.free;
-  const KvShares peak = kv_shares_at_peak(result);
+  const KvShares peak = kv_shares_at_peak(pool);
   kv["at_peak"] = {{"used", peak.used},
                    {"internal_fragmentation", peak.internal},
                    {"reservation_waste", peak.reserved},
@@ -91,9 +92,8 @@ Json kv_json(const RunResult& result) {
   return kv;
 }
 
-Json engine_json(const RunResult& result) {
+Json engine_json(const EngineResult& result, const EngineRates& rates) {
   const EngineStats& e = result.engine;
-  const EngineRates rates = engine_rates_of(result);
   Json engine;
   engine["steps"] = e.steps;
   engine["mean_batch_size"] = rates.mean_batch_size;
@@ -106,6 +106,66 @@ Json engine_json(const RunResult& result) {
     seconds[std::string(kComponentNames[i])] = e.seconds[i];
   }
   return engine;
+}
+
+SampleSummary summary_of(std::vector<float> samples) {
+  return summarize(samples);
+}
+
+/// The transfers over each link that was used.
+Json links_json(const RunResult& result) {
+  const double duration_s = result.metrics.duration_s;
+  Json links = Json::array();
+  for (const LinkUse& link : result.transfers.links) {
+    const SampleSummary transfer = summary_of(link.stats.transfer_ms);
+    const double possible = 2 * link.bytes_per_s * duration_s;
+    links.push_back({{"name", link.name},
+                     {"kv_bytes", link.stats.bytes},
+                     {"busy_fraction", duration_s > 0 ? link.stats.busy.seconds() / duration_s : 0},
+                     {"utilization", possible > 0 ? link.stats.bytes / possible : 0},
+                     {"mean_transfer_ms", or_null(transfer.count > 0, transfer.mean)},
+                     {"p99_transfer_ms", or_null(transfer.count > 0, transfer.p99)}});
+  }
+  return links;
+}
+
+/// What disaggregated runs have beside.
+void add_disaggregation(Json& run, const RunResult& result) {
+  if (result.pools.empty()) return;
+  const KvTransferStats& t = result.transfers;
+  const SampleSummary transfer = summary_of(t.transfer_ms);
+  const SampleSummary wait = summary_of(t.wait_ms);
+  run["kv_transfer"] = {{"transfers", t.transfers},
+                        {"kv_bytes", t.kv_bytes},
+                        {"cached_tokens", t.cached_tokens},
+                        {"mean_transfer_ms", or_null(transfer.count > 0, transfer.mean)},
+                        {"p99_transfer_ms", or_null(transfer.count > 0, transfer.p99)},
+                        {"mean_wait_ms", or_null(wait.count > 0, wait.mean)},
+                        {"p99_wait_ms", or_null(wait.count > 0, wait.p99)}};
+  Json& pools = run["pools"] = Json::object();
+  for (const PoolResult& pool : result.pools) {
+    pools[pool.role] = {
+        {"hardware", pool.hardware},
+        {"replicas", pool.replicas},
+        {"kv", kv_json(pool, pool)},
+        {"engine", engine_json(pool, engine_rates_of(pool, result.metrics.duration_s))}};
+  }
+}
+
+/// What runs with a scenario have beside: where they dip.
+void add_faults(Json& run, const RunResult& result) {
+  if (result.timeline.empty()) return;
+  run["faults"] = {{"rerouted", result.faults.rerouted},
+                   {"failed_transfers", result.faults.failed_transfers},
+                   {"timed_out", result.faults.timed_out}};
+  Json& timeline = run["timeline"] = Json::array();
+  for (const TimelineBucket& bucket : result.timeline) {
+    timeline.push_back({{"from_s", bucket.from_s},
+                        {"to_s", bucket.to_s},
+                        {"completed", bucket.completed},
+                        {"output_tokens", bucket.output_tokens},
+                        {"mean_ttft_ms", or_null(bucket.completed > 0, bucket.mean_ttft_ms)}});
+  }
 }
 
 Json sim_json(const RunResult& result) {
@@ -135,9 +195,11 @@ nlohmann::ordered_json run_json(const RunResult& result) {
                      {"rejected", m.rejected},
                      {"unfinished", m.unfinished}};
   add_vllm_keys(run, result);
-  run["kv"] = kv_json(result);
-  run["engine"] = engine_json(result);
-  run["links"] = Json::array();
+  run["kv"] = kv_json(result, kv_pool_of(result));
+  run["engine"] = engine_json(result, engine_rates_of(result));
+  run["links"] = links_json(result);
+  add_disaggregation(run, result);
+  add_faults(run, result);
   run["warnings"] = result.warnings;
   run["sim"] = sim_json(result);
   return run;

@@ -69,17 +69,30 @@ std::vector<Figure> engine_figures() {
       {"engine", "batch", Better::kNeither, 7,
        [](const RunResult& r) { return engine_rates_of(r).mean_batch_size; }},
       {"KV pool", "peak", Better::kNeither, 1,
-       [](const RunResult& r) { return kv_peak_allocated(r); }, percent},
+       [](const RunResult& r) { return kv_peak_allocated(kv_pool_of(r)); }, percent},
       {"KV pool", "used", Better::kNeither, 8,
-       [](const RunResult& r) { return kv_shares_of(r).used; }, percent},
+       [](const RunResult& r) { return kv_shares_of(kv_pool_of(r)).used; }, percent},
       {"KV pool", "waste", Better::kNeither, 9,
        [](const RunResult& r) {
-         const KvShares shares = kv_shares_of(r);
+         const KvShares shares = kv_shares_of(kv_pool_of(r));
          return shares.internal + shares.reserved + shares.external;
        },
        percent},
       {"", "preempted", Better::kNeither, 4,
        [](const RunResult& r) { return static_cast<double>(r.engine.preemptions); }, count},
+  };
+}
+
+std::vector<Figure> transfer_figures() {
+  const auto split = [](const RunResult& r, double value) {
+    return r.pools.empty() ? std::nullopt : std::optional(value);
+  };
+  return {
+      {"KV wait", "ms", Better::kLower, 2,
+       [split](const RunResult& r) { return split(r, transfer_figures_of(r).mean_wait_ms); }},
+      {"link", "busiest", Better::kNeither, 3,
+       [split](const RunResult& r) { return split(r, transfer_figures_of(r).busiest_share); },
+       percent},
   };
 }
 
@@ -102,6 +115,11 @@ std::vector<Figure> figures_for(const std::vector<ResultRow>& rows) {
   }
   for (Figure& figure : latency_figures()) figures.push_back(std::move(figure));
   for (Figure& figure : engine_figures()) figures.push_back(std::move(figure));
+  const bool split = std::any_of(rows.begin(), rows.end(),
+                                 [](const ResultRow& row) { return !row.result->pools.empty(); });
+  if (split) {
+    for (Figure& figure : transfer_figures()) figures.push_back(std::move(figure));
+  }
   return figures;
 }
 

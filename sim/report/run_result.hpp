@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "cluster/simulation.hpp"
 #include "engine/engine_stats.hpp"
 #include "report/metrics.hpp"
 #include "report/run_series.hpp"
+#include "report/timeline.hpp"
 
 namespace servesim {
 
@@ -23,18 +25,34 @@ struct KvFacts {
   bool offloads = false;             ///< has tiers below HBM
 };
 
-struct RunResult {
-  std::string trace;
-  std::string policy;
-  std::string model;
-  std::string hardware;
-  nlohmann::json config;  ///< everything resolved that can change the result
+/// What engines that are alike did.
+struct EngineResult {
   KvFacts kv;
   std::int64_t replicas = 1;
   EngineStats engine;     ///< summed over replicas
   double peak_flops = 0;  ///< of one replica
   double peak_bytes_per_s = 0;
+};
+
+/// One of the pools of a disaggregated run.
+struct PoolResult : EngineResult {
+  std::string role;  ///< "prefill" or "decode"
+  std::string hardware;
+};
+
+/// Of disaggregated runs, the inherited part sums the engines of both pools and has the KV facts of
+/// the decode pool.
+struct RunResult : EngineResult {
+  std::string trace;
+  std::string policy;
+  std::string model;
+  std::string hardware;
+  nlohmann::json config;  ///< everything resolved that can change the result
   Metrics metrics;
+  std::vector<PoolResult> pools;  ///< of disaggregated runs: prefill, decode
+  KvTransferStats transfers;      ///< likewise
+  FaultStats faults;
+  std::vector<TimelineBucket> timeline;  ///< only with a scenario
   std::vector<std::string> warnings;
   std::shared_ptr<const RunSeries> series;  ///< for the report; null unless asked for
   double wall_s = 0;

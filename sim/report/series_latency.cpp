@@ -17,7 +17,7 @@ double quantile_of(const std::vector<float>& sorted, double share) {
 }
 
 /// p50, p99 and maximum, or NaN.
-std::array<double, 3> summary_of(std::vector<float>& values) {
+std::array<double, 3> bin_summary_of(std::vector<float>& values) {
   if (values.empty()) {
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     return {kNone, kNone, kNone};
@@ -108,8 +108,8 @@ void SeriesCollector::add_latency_bins(OverTime& bins, float Done::*time) const 
       if (done_[at].tpot_ms >= 0) tpot.push_back(done_[at].tpot_ms);
     }
     bins.columns[0].values.push_back(static_cast<double>(ttft.size()));
-    const auto ttfts = summary_of(ttft);
-    const auto tpots = summary_of(tpot);
+    const auto ttfts = bin_summary_of(ttft);
+    const auto tpots = bin_summary_of(tpot);
     for (std::size_t i = 0; i < 3; ++i) {
       bins.columns[1 + i].values.push_back(ttfts[i]);
       bins.columns[4 + i].values.push_back(tpots[i]);

@@ -49,6 +49,7 @@ struct StepPlan {
   KvUsage kv;                        ///< after this step's allocations
   SimTime transfer;  ///< of KV moved for this step: copies within HBM, to and from the host
   bool transfer_overlaps = false;  ///< beside the step's kernels instead of before them
+  bool pushes_kv = false;          ///< on_kv_planned() was told of it
 
   StepShape shape() const {
     return {decode_seqs, decode_tokens, decode_context, chunks, sampled, shared};
@@ -85,6 +86,15 @@ class BatchPolicy {
   virtual bool arrival_matters() const = 0;
   /// Batches the engine may have in flight: 2 with asynchronous scheduling, else 1.
   virtual int batches_in_flight() const = 0;
+  /// Frees the blocks that a kSend or kPush sequence left. True when a request waits that may fit
+  /// now.
+  virtual bool release_kv(Ticket ticket);
+  /// The KV that a kReceive sequence waits for is there.
+  virtual void kv_arrived(Ticket ticket);
+  /// That KV will never come: the prompt is computed here, as far as it is not cached.
+  virtual void kv_failed(Ticket ticket);
+  /// Forgets a request, in whatever state it is. REQUIRES: it has not ended.
+  virtual void abort(Ticket ticket);
   virtual KvUsage kv_usage() = 0;
   virtual std::int64_t block_size() const = 0;  ///< tokens
   virtual const struct SchedulerCounters& counters() const = 0;

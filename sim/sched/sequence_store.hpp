@@ -9,7 +9,7 @@
 
 namespace servesim {
 
-enum class SequenceStatus : std::uint8_t { kWaiting, kPreempted, kRunning };
+enum class SequenceStatus : std::uint8_t { kWaiting, kPreempted, kRunning, kAwaitsKv };
 
 /// The scheduler's view of a request; names follow section 1 of the scheduler semantics.
 struct Sequence {
@@ -38,10 +38,13 @@ struct Sequence {
   std::int64_t swapped = 0;       ///< tokens whose KV is in the swap space
   std::int64_t session = -1;      ///< see NewSequence
   std::uint32_t run_number = 0;   ///< order in the running list
+  std::uint32_t kv_number = 0;    ///< order in which sequences began to wait for KV; 0: did not
   std::uint64_t generation = 0;   ///< tells this tenant of the slot from the next
 
   SequenceStatus status = SequenceStatus::kWaiting;
-  bool skipped = false;  ///< waiting, but passed over: on the skipped queue
+  KvRole kv_role = KvRole::kLocal;
+  bool kv_loaded = false;  ///< came from elsewhere; its blocks are held while it waits
+  bool skipped = false;    ///< waiting, but passed over: on the skipped queue
   bool grouped = false;
   bool prefill_chunk = false;  ///< its last step ended before the end of what is known of it
   bool has_first_token = false;
@@ -102,6 +105,10 @@ class SequenceList {
 
   void push_back(SequenceStore& store, SeqId id) { link(store, id, tail_, kNoSeq); }
   void push_front(SequenceStore& store, SeqId id) { link(store, id, kNoSeq, head_); }
+  /// Puts `id` before `place`, or at the end when that is kNoSeq.
+  void insert_before(SequenceStore& store, SeqId place, SeqId id) {
+    link(store, id, place == kNoSeq ? tail_ : store[place].before, place);
+  }
   void remove(SequenceStore& store, SeqId id) {
     Sequence& s = store[id];
     (s.before == kNoSeq ? head_ : store[s.before].after) = s.after;

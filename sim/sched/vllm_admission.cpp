@@ -44,6 +44,10 @@ bool VllmScheduler::pads_to_uniform_decode(const Record& record) const {
 std::int64_t VllmScheduler::match_prefix(SeqId id) {
   match_.blocks = 0;
   match_.evictable = 0;
+  if (store_[id].kv_loaded) {  // holds its blocks already
+    match_.blocks = store_[id].blocks;
+    return store_[id].computed;
+  }
   BlockTable* table = table_of(id);
   if (table == nullptr || table->path.empty()) return 0;
   // The last token is always computed: something must be there to sample from.
@@ -55,6 +59,7 @@ std::int64_t VllmScheduler::match_prefix(SeqId id) {
 /// False when `id`, the head of `queue`, must wait, and so all behind it.
 bool VllmScheduler::admit(Decision& decision, WaitingQueue& queue, SeqId id, bool pads) {
   Sequence& s = store_[id];
+  if (s.kv_role == KvRole::kReceive) return await_kv(queue, id);
   const std::int64_t cached = match_prefix(id);
   // The last token is always computed: something must be there to sample from.
   std::int64_t hit = std::max(cached, std::min(s.swapped, s.num_tokens() - 1));
@@ -78,10 +83,10 @@ bool VllmScheduler::admit(Decision& decision, WaitingQueue& queue, SeqId id, boo
   if (blocks < 0) return false;
   if (regions_ && !place_region(id)) return false;
   queue.remove(id);
-  if (BlockTable* table = table_of(id); table != nullptr && match_.blocks > 0)
+  if (BlockTable* table = table_of(id); table != nullptr && match_.blocks > 0 && !s.kv_loaded)
     pool_.touch(*table, match_);
+  held_ += match_.blocks - s.blocks;  // KV that came from elsewhere is held already
   s.blocks = match_.blocks;
-  held_ += s.blocks;
   s.computed = hit;
   bring_in(s, cached, hit);
   take_blocks(id, blocks, std::min(hit + tokens, s.num_tokens()));
@@ -112,9 +117,11 @@ std::int64_t VllmScheduler::blocks_to_admit(const Sequence& s, std::int64_t hit,
 void VllmScheduler::start_running(Decision& decision, SeqId id, std::int64_t hit) {
   Sequence& s = store_[id];
   const bool resumes = s.status == SequenceStatus::kPreempted;
-  if (resumes) {
-    sink_.on_resumed(s.ticket, now_);
-  } else {
+  if (resumes) sink_.on_resumed(s.ticket, now_);
+  if (s.kv_loaded) {  // its lookup is counted already
+    s.kv_loaded = false;
+    s.scheduled = now_;
+  } else if (!resumes) {
     s.scheduled = now_;
     s.prefix_hit_tokens = hit;
     counters_.prefix_hit_tokens += hit;

@@ -27,6 +27,7 @@ void VllmScheduler::take_result(const Entry& entry, LoggedStep& logged, SimTime 
   Sequence& s = store_[entry.seq];
   const bool gone = s.generation != entry.generation;
   if (entry.joined) {  // the group keeps its counters
+    if (gone) return;
     note_tokens(s, 1, done);
     if (log_ != nullptr) logged.tokens_out.emplace_back(s.ticket, 1);
     return;
@@ -137,7 +138,11 @@ void VllmScheduler::finish(const Finished& finished) {
   if (s.status == SequenceStatus::kRunning) {
     running_.remove(store_, id);
     if (finished.special) drop_special(id);
-    release(id);
+    if (s.kv_role == KvRole::kSend || s.kv_role == KvRole::kPush) {
+      keep_kv(id);
+    } else {
+      release(id);
+    }
   } else {  // preempted with its last token in flight
     (s.skipped ? skipped_ : waiting_).remove(id);
     drop_swapped(s);

@@ -49,6 +49,7 @@ void VllmScheduler::add(const NewSequence& sequence) {
   s.arrival = sequence.arrival;
   s.prompt = sequence.prompt;
   s.max_tokens = sequence.max_tokens;
+  s.kv_role = sequence.kv_role;
   s.target = std::min(sequence.max_tokens, config_.max_model_len - sequence.prompt);
   if (config_.scheduling_policy == SchedulingPolicy::kPriority) {
     if (ids_.size() <= id) ids_.resize(id + 1);
@@ -61,6 +62,7 @@ void VllmScheduler::add(const NewSequence& sequence) {
                    tables_[id].path);
   }
   waiting_.push_back(id);
+  stalled_ = false;
 }
 
 const StepPlan& VllmScheduler::plan(SimTime now) {
@@ -68,6 +70,7 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   now_ = now;
   if (tiers_) tiers_->set_now(now);
   finished_since_plan_ = false;
+  stalled_ = false;
   Record& record = record_of(step_);
   record.reset(step_);
   if (plan_plain_decodes(record)) return plan_;
@@ -83,6 +86,7 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   price_moves();
   plan_.shared = shared_context();
   plan_.horizon = decision.preempted ? 1 : horizon(record);
+  stalled_ = plan_.tokens == 0 && running_.size() == 0 && depends_on_others();
   return plan_;
 }
 
@@ -100,8 +104,10 @@ bool VllmScheduler::plan_plain_decodes(Record& record) {
   slack_ -= count;
   record.group_count = count;
   plan_.chunks.clear();
+  plan_.pushes_kv = false;
   set_group_plan(count);
-  plan_.kv = regions_ ? kv_usage() : KvUsage{pool_.used() * config_.block_size, slack_, 0, 0};
+  plan_.kv =
+      regions_ ? kv_usage() : KvUsage{pool_.used() * config_.block_size, slack_, awaited_slots_, 0};
   plan_.transfer = SimTime(0);
   plan_.shared = shared_context();
   plan_.horizon = horizon(record);
@@ -145,6 +151,10 @@ void VllmScheduler::advance(Record& record) {
     counters_.recomputed_tokens += std::clamp<std::int64_t>(s.lost - s.computed, 0, entry.tokens);
     s.computed += entry.tokens;
     s.inflight += entry.tokens;
+    if (s.kv_role == KvRole::kPush) {
+      plan_.pushes_kv = true;
+      sink_.on_kv_planned(s.ticket, s.computed);
+    }
     slack_ -= entry.tokens;
     s.prefill_chunk = !entry.samples;
     if (!entry.samples) continue;
@@ -205,6 +215,7 @@ void VllmScheduler::leave_group(SeqId id, std::int64_t through) {
 
 void VllmScheduler::fill_plan(const Record& record) {
   plan_.chunks.clear();
+  plan_.pushes_kv = false;
   set_group_plan(record.group_count);
   for (const Entry& entry : record.entries) {
     plan_.tokens += entry.tokens;
@@ -261,7 +272,7 @@ KvUsage VllmScheduler::kv_usage() {
     return {reserved, 0, reserved - pool_.used(), regions_->external()};
   }
   const std::int64_t reserved = speculates() ? reserved_tokens() : 0;
-  return {pool_.used() * config_.block_size, slack_ - reserved, reserved, 0};
+  return {pool_.used() * config_.block_size, slack_ - reserved, reserved + awaited_slots_, 0};
 }
 
 std::int64_t VllmScheduler::reserved_tokens() const {
@@ -334,6 +345,16 @@ void VllmScheduler::check_integrity() const {
     held += blocks;
     require(!regions_ || computed <= regions_->size(id), "a sequence is larger than its region");
   }
+  for (const auto& [ticket, kept] : kept_) {
+    slack += kept.blocks * config_.block_size - kept.computed;
+    held += kept.blocks;
+  }
+  skipped_.for_each([&](SeqId id) {
+    if (!store_[id].kv_loaded) return;
+    slack += store_[id].blocks * config_.block_size - store_[id].computed;
+    held += store_[id].blocks;
+  });
+  for (const auto& [ticket, id] : awaiting_) held += store_[id].blocks;
   require(held == held_, "the blocks that are held are miscounted");
   require(members == group_.count(), "the decode group miscounts its members");
   require(members + static_cast<std::int64_t>(specials_.size()) == running_.size(),
@@ -341,9 +362,10 @@ void VllmScheduler::check_integrity() const {
   require(slack == slack_, "the slots that hold no token are miscounted");
   require(pool_.caching() ? held >= pool_.used() : held == pool_.used(),
           "blocks held and used differ");
-  require(running_.size() + waiting_.size() + skipped_.size() == store_.live(),
+  const auto awaiting = static_cast<std::int64_t>(awaiting_.size());
+  require(running_.size() + waiting_.size() + skipped_.size() + awaiting == store_.live(),
           "a sequence is lost");
-  require(running_.size() > 0 || pool_.used() == 0, "blocks are in use and nobody holds them");
+  require(held > 0 || pool_.used() == 0, "blocks are in use and nobody holds them");
 }
 
 }  // namespace servesim

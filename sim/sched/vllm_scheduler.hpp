@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/rng.hpp"
@@ -39,11 +40,17 @@ class VllmScheduler : public BatchPolicy {
   const StepPlan& plan(SimTime now) override;
   void extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) override;
   void commit(SimTime done) override;
-  bool live() const override { return store_.live() > 0 || finished_since_plan_; }
+  bool live() const override { return !stalled_ && (store_.live() > 0 || finished_since_plan_); }
   bool has_unfinished() const override { return store_.live() > 0; }
-  std::int64_t waiting() const override { return waiting_.size() + skipped_.size(); }
+  std::int64_t waiting() const override {
+    return waiting_.size() + skipped_.size() + static_cast<std::int64_t>(awaiting_.size());
+  }
   bool arrival_matters() const override;
   int batches_in_flight() const override { return config_.async_scheduling ? 2 : 1; }
+  bool release_kv(Ticket ticket) override;
+  void kv_arrived(Ticket ticket) override;
+  void kv_failed(Ticket ticket) override;
+  void abort(Ticket ticket) override;
   KvUsage kv_usage() override;
   std::int64_t block_size() const override { return config_.block_size; }
   const SchedulerCounters& counters() const override { return counters_; }
@@ -77,6 +84,12 @@ class VllmScheduler : public BatchPolicy {
     std::uint32_t run_number;
     SeqId seq;
     bool special;  ///< stands on the list of specials
+  };
+  /// The blocks of a sequence that ended, which another engine is still to read.
+  struct KeptBlocks {
+    BlockTable table;
+    std::int64_t blocks;
+    std::int64_t computed;
   };
   /// What is left of a step's token budget, and whether anyone had to give way.
   struct Decision {
@@ -136,6 +149,14 @@ class VllmScheduler : public BatchPolicy {
   bool admit(Decision& decision, WaitingQueue& queue, SeqId id, bool pads);
   std::int64_t blocks_to_admit(const Sequence& s, std::int64_t hit, std::int64_t tokens) const;
   void start_running(Decision& decision, SeqId id, std::int64_t hit);
+
+  // KV from and for other engines: vllm_remote_kv.cpp
+  bool await_kv(WaitingQueue& queue, SeqId id);
+  void keep_kv(SeqId id);
+  void stop_awaiting(SeqId id, std::int64_t computed);
+  SeqId find(Ticket ticket) const;
+  std::int64_t blocks_promised() const;
+  bool depends_on_others() const { return !awaiting_.empty() || !kept_.empty(); }
 
   // commit(): vllm_commit.cpp
   void take_result(const Entry& entry, LoggedStep& logged, SimTime done);
@@ -199,6 +220,11 @@ class VllmScheduler : public BatchPolicy {
   std::uint32_t run_numbers_ = 0;
   std::int64_t stale_sequences_ = 0;
   bool finished_since_plan_ = false;
+  bool stalled_ = false;  ///< nothing can be scheduled until another engine has read or sent KV
+  std::unordered_map<Ticket, SeqId> awaiting_;  ///< sequences whose KV is to come
+  std::unordered_map<Ticket, KeptBlocks> kept_;
+  std::int64_t awaited_slots_ = 0;  ///< of their blocks, still to be filled
+  std::uint32_t kv_numbers_ = 0;
   std::int64_t logged_steps_ = 0;
   SimTime last_done_;
   SimTime now_;

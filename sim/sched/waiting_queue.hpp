@@ -60,6 +60,17 @@ class WaitingQueue {
       fifo_.push_front(store_, id);
     }
   }
+  /// Puts a sequence whose KV has come where it would stand had it waited for it here.
+  void insert_loaded(SeqId id) {
+    if (by_priority_) {
+      sorted_.insert(id);
+      return;
+    }
+    SeqId place = fifo_.head();
+    while (place != kNoSeq && store_[place].kv_number < store_[id].kv_number)
+      place = store_[place].after;
+    fifo_.insert_before(store_, place, id);
+  }
   /// Whether `id` was here and is no more. FCFS callers must know which queue it is on.
   bool remove(SeqId id) {
     if (by_priority_) return sorted_.erase(id) > 0;

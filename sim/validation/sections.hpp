@@ -11,5 +11,6 @@ void check_serving(const std::string& data_dir, const ValidationOptions& options
                    ValidationReport& report);
 void check_offline(const std::string& data_dir, ValidationReport& report);
 void check_online(const std::string& data_dir, ValidationReport& report);
+void check_transfers(const std::string& data_dir, ValidationReport& report);
 
 }  // namespace servesim

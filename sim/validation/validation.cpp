@@ -11,7 +11,8 @@
 namespace servesim {
 namespace {
 
-const std::vector<std::string> kSections{"kernels", "steps", "serving", "offline", "online"};
+const std::vector<std::string> kSections{"kernels", "steps",  "serving",
+                                         "offline", "online", "transfers"};
 
 }  // namespace
 
@@ -61,6 +62,7 @@ ValidationReport run_validation(const std::string& data_dir, const ValidationOpt
   if (wanted("serving")) check_serving(data_dir, options, report);
   if (wanted("offline")) check_offline(data_dir, report);
   if (wanted("online")) check_online(data_dir, report);
+  if (wanted("transfers")) check_transfers(data_dir, report);
   if (report.checks.empty()) {
     throw InputError(fmt::format("{}: holds no measurements that could be checked", data_dir));
   }

@@ -10,7 +10,7 @@
 namespace servesim {
 
 struct ValidationOptions {
-  /// Of "kernels", "steps", "serving", "offline", "online"; empty: all.
+  /// Of "kernels", "steps", "serving", "offline", "online", "transfers"; empty: all.
   std::vector<std::string> sections;
   /// Serving runs (folder names) to replay; empty: every folder that is there.
   std::vector<std::string> runs;

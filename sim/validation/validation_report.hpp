@@ -10,7 +10,7 @@ namespace servesim {
 /// One comparison. `error` is relative and signed, or a mean of absolute errors where the metric
 /// says so; it is met when |error| <= bar. Without a bar the comparison is only reported.
 struct ValidationCheck {
-  std::string section;  ///< kernels | steps | serving | offline | online
+  std::string section;  ///< kernels | steps | serving | offline | online | transfers
   std::string subject;  ///< which GPU, run, batch size
   std::string metric;   ///< e.g. "TPOT mean"
   double measured = 0;  ///< 0 where `error` sums up many points

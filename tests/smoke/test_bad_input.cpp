@@ -248,6 +248,65 @@ TEST_CASE("flags that contradict each other") {
   check_bad_flags({"stray"}, {"stray"});
 }
 
+TEST_CASE("pools and links that do not go together") {
+  check_bad_flags({"--prefill-replicas", "2"}, {"--prefill-replicas", "disaggregated"});
+  check_bad_flags({"--kv-link", "nvlink4"}, {"--kv-link", "disaggregated"});
+  check_bad_flags({"--policy", "disaggregated", "--replicas", "2"}, {"--replicas"});
+  check_bad_flags({"--policy", "disaggregated", "--kv-link", "ib-ndr40"}, {"'ib-ndr400'"});
+  check_bad_flags({"--policy", "disaggregated", "--kv-transfer", "shove"}, {"pull, push"});
+  check_bad_flags({"--policy", "disaggregated", "--prefill", "tensor-paralel-size=4"},
+                  {"--prefill", "'tensor-parallel-size'"});
+  check_bad_flags({"--policy", "disaggregated", "--decode", "block-size=32"}, {"block-size"});
+  check_bad_flags({"--policy", "disaggregated", "--decode", "max-num-seqs=0"}, {"--max-num-seqs"});
+  check_bad_flags({"--policy", "disaggregated", "--decode", "max-num-seqs"}, {"KEY=VALUE"});
+  check_bad_flags({"--policy", "disaggregated", "--kv-link", "dgx-h100", "--decode-replicas", "8"},
+                  {"8 GPUs are too few"});
+  const TemporaryFolder folder;
+  const std::string vertices =
+      R"("source": "t", "kind": "assumed", "vertices": [{"name": "gpu", "kind": "gpu", "count": 2}], )";
+  const auto link = [&](const std::string& name, const std::string& links,
+                        const std::vector<std::string>& words) {
+    const std::string path = folder.write(name, "{" + vertices + "\"links\": " + links + "}");
+    check_bad_flags({"--policy", "disaggregated", "--kv-link", path}, words);
+  };
+  link("apart.json", "[]", {"no path from gpu0"});
+  link("missing.json", R"([{"from": "gpu0", "to": "gpu7", "link": "nvlink4"}])",
+       {"missing.json", "'gpu7'"});
+  const std::string zero = folder.write(
+      "zero.json",
+      R"({"bandwidth": {"bytes_per_s_per_direction": 0, "source": "t", "kind": "assumed"},
+                       "latency": {"us": 1, "source": "t", "kind": "assumed"}})");
+  check_bad_flags({"--policy", "disaggregated", "--kv-link", zero}, {"zero.json", "above 0"});
+}
+
+TEST_CASE("scenarios that cannot be") {
+  const TemporaryFolder folder;
+  int count = 0;
+  const auto refused = [&](const std::string& events, const std::vector<std::string>& words,
+                           std::vector<std::string> flags = {"--replicas", "2"}) {
+    const std::string path =
+        folder.write("s" + std::to_string(count++) + ".json", "{\"events\": " + events + "}");
+    flags.insert(flags.end(), {"--scenario", path});
+    std::vector<std::string> all{path};
+    all.insert(all.end(), words.begin(), words.end());
+    check_bad_flags(flags, all);
+  };
+  refused("5", {"list"});
+  refused(R"([{"at_s": 1, "replica": 2, "state": "down"}])", {"no replica 2", "0 to 1"});
+  refused(R"([{"at_s": 1, "replica": 0, "state": "sideways"}])", {"down, up"});
+  refused(R"([{"at_s": -1, "replica": 0, "state": "down"}])", {"at_s"});
+  refused(R"([{"at_s": 1, "replica": 0, "link": "x"}])", {"either"});
+  refused(R"([{"at_s": 1, "link": "x", "bandwidth": 1}])", {"disaggregated"});
+  refused(R"([{"at_s": 1, "link": "gpu0-ib", "bandwidth": 1}])", {"gpu0-ib-ndr400"},
+          {"--policy", "disaggregated"});
+  refused(R"([{"at_s": 1, "link": "gpu0-ib-ndr400", "bandwidth": 2}])", {"bandwidth"},
+          {"--policy", "disaggregated"});
+  check_bad_flags({"--scenario", "/no/such.json"}, {"/no/such.json"});
+  check_bad_flags({"--max-queue", "0"}, {"--max-queue"});
+  check_bad_flags({"--request-timeout", "0"}, {"--request-timeout"});
+  check_bad_flags({"--policy", "static", "--request-timeout", "5"}, {"static"});
+}
+
 TEST_CASE("a model that does not fit") {
   check_bad_flags({"--model", "llama-3.1-405b"}, {"GB"});
   check_bad_flags({"--model", "llama-3.1-70b"}, {"--tensor-parallel-size"});

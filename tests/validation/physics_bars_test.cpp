@@ -55,3 +55,7 @@ TEST_CASE("TensorRT-LLM offline throughput and first token", "[validation]") {
 TEST_CASE("vLLM servers of 2024 under light load", "[validation]") {
   check("online", 1);
 }
+
+TEST_CASE("KV transfers between two servers", "[validation]") {
+  check("transfers", 2);
+}

@@ -1,6 +1,4 @@
-// The replica with the fewest tokens outstanding; the first of them on a tie.
-#include <algorithm>
-
+// The replica with the fewest tokens, or requests, outstanding; the first of them on a tie.
 #include "cluster/router.hpp"
 
 namespace servesim {
@@ -9,10 +7,14 @@ namespace {
 class LeastLoaded : public Router {
  public:
   std::size_t route(const Request&, std::span<const ReplicaLoad> replicas) override {
-    const auto fewest = std::min_element(
-        replicas.begin(), replicas.end(),
-        [](const ReplicaLoad& a, const ReplicaLoad& b) { return a.tokens < b.tokens; });
-    return static_cast<std::size_t>(fewest - replicas.begin());
+    return cheapest(replicas, [](const ReplicaLoad& load, std::size_t) { return load.tokens; });
+  }
+};
+
+class JoinShortestQueue : public Router {
+ public:
+  std::size_t route(const Request&, std::span<const ReplicaLoad> replicas) override {
+    return cheapest(replicas, [](const ReplicaLoad& load, std::size_t) { return load.requests; });
   }
 };
 
@@ -20,6 +22,10 @@ class LeastLoaded : public Router {
 
 std::unique_ptr<Router> make_least_loaded(std::uint64_t) {
   return std::make_unique<LeastLoaded>();
+}
+
+std::unique_ptr<Router> make_join_shortest_queue(std::uint64_t) {
+  return std::make_unique<JoinShortestQueue>();
 }
 
 }  // namespace servesim

@@ -7,6 +7,7 @@ namespace {
 class RoundRobin : public Router {
  public:
   std::size_t route(const Request&, std::span<const ReplicaLoad> replicas) override {
+    while (!replicas[next_ % replicas.size()].up) ++next_;
     return next_++ % replicas.size();
   }
 

@@ -1,10 +1,9 @@
 /// Whole runs on a few requests, against closed forms.
 #include "cluster/simulation.hpp"
 
-#include <map>
-
 #include "cost/linear_cost_model.hpp"
 #include "list_trace.hpp"
+#include "run.hpp"
 #include "sched/policies/policies.hpp"
 #include "support/catch.hpp"
 
@@ -15,34 +14,7 @@ using testing::timed;
 
 namespace {
 
-class Fates : public Observer {
- public:
-  void on_request(const RequestRecord& record) override {
-    REQUIRE(seen.try_emplace(record.index, record).second);
-  }
-  std::map<std::uint64_t, RequestRecord> seen;
-};
-
-struct Run {
-  ClusterConfig config;
-  PolicyFactory policy = make_chunked;
-  RouterFactory router = make_round_robin;
-  RunControl control;
-
-  Run() {
-    config.scheduler.num_gpu_blocks = 1000;
-    config.scheduler.async_scheduling = false;
-  }
-  /// 1 ms per step and 10 us per token.
-  std::map<std::uint64_t, RequestRecord> operator()(std::vector<Request> requests) {
-    ListTrace trace(std::move(requests));
-    Fates fates;
-    ClusterParts parts{policy, [] { return std::make_unique<LinearCostModel>(1000, 10); }, router};
-    stats = simulate(config, parts, trace, fates, nullptr, nullptr, control);
-    return fates.seen;
-  }
-  std::vector<EngineStats> stats;
-};
+using testing::Run;
 
 }  // namespace
 
@@ -96,13 +68,22 @@ TEST_CASE("a stopped run tells of what it left") {
 
 TEST_CASE("one replica behind any router equals no choice at all") {
   std::vector<Request> requests;
-  for (int i = 0; i < 50; ++i) requests.push_back(timed(3 * i, 50 + 7 * i, 1 + i % 13));
-  Run round_robin;
-  Run least_loaded;
-  least_loaded.router = make_least_loaded;
-  const auto a = round_robin(requests);
-  const auto b = least_loaded(requests);
-  for (const auto& [index, record] : a) CHECK(record.last_token == b.at(index).last_token);
+  for (int i = 0; i < 50; ++i) {
+    requests.push_back(
+        timed(3 * i, 50 + 7 * i, 1 + i % 13, i % 4 == 0 ? "" : "s" + std::to_string(i % 7)));
+  }
+  const auto expected = Run()(requests);
+  for (const RouterFactory& router :
+       {RouterFactory(make_random), RouterFactory(make_least_loaded),
+        RouterFactory(make_join_shortest_queue), RouterFactory(make_power_of_two),
+        RouterFactory(make_session_sticky), RouterFactory(make_prefix_aware)}) {
+    Run run;
+    run.router = router;
+    for (const auto& [index, record] : run(requests)) {
+      CHECK(record.first_token == expected.at(index).first_token);
+      CHECK(record.last_token == expected.at(index).last_token);
+    }
+  }
 }
 
 TEST_CASE("replicas with independent traffic do as one with its share") {

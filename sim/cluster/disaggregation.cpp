@@ -1,0 +1,247 @@
+#include "cluster/disaggregation.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace servesim {
+namespace {
+
+/// What sums of shares of bytes may be off by.
+constexpr double kLessThanAByte = 0.5;
+
+}  // namespace
+
+Disaggregation::Disaggregation(const DisaggregatedConfig& config, SimTime prefill_front_after,
+                               std::size_t prefill_replicas, std::unique_ptr<Router> decode_router,
+                               std::vector<std::unique_ptr<Replica>>& replicas,
+                               std::vector<ReplicaLoad>& loads, ReplicaClock& clock)
+    : config_(config),
+      prefill_front_after_(prefill_front_after),
+      prefill_replicas_(prefill_replicas),
+      router_(std::move(decode_router)),
+      replicas_(replicas),
+      loads_(loads),
+      clock_(clock),
+      network_(*config.topology) {}
+
+void Disaggregation::reschedule(std::size_t replica) {
+  clock_.set(replica, replicas_[replica]->next_event());
+}
+
+void Disaggregation::begin(NewSequence& sequence, const Request& request, std::size_t prefill,
+                           SimTime now) {
+  if (transfers_.size() <= sequence.ticket) transfers_.resize(sequence.ticket + 1);
+  Transfer& transfer = transfers_[sequence.ticket];
+  const std::uint32_t generation = transfer.generation + 1;
+  transfer = Transfer{};
+  transfer.generation = generation;
+  transfer.live = true;
+  transfer.request = request;
+  transfer.session = sequence.session;
+  transfer.prefill = prefill;
+  transfer.last_block =
+      (request.input_tokens + config_.scheduler.block_size - 1) / config_.scheduler.block_size;
+  sequence.max_tokens = 1;
+  sequence.kv_role = config_.push ? KvRole::kPush : KvRole::kSend;
+  if (config_.push) hand_over(sequence.ticket, now);
+}
+
+bool Disaggregation::prefill_ended(Ticket ticket, const SequenceOutcome& outcome) {
+  Transfer& transfer = transfers_[ticket];
+  if (transfer.phase != Phase::kPrefill) return false;
+  transfer.phase = config_.push ? Phase::kDecode : Phase::kHandOver;
+  transfer.prefill_outcome = outcome;
+  transfer.kept = true;
+  add_load(transfer.prefill, -1, -transfer.request.input_tokens);
+  if (!config_.push) {
+    push_due(DueKind::kHandOver, ticket,
+             outcome.last_token + prefill_front_after_ + config_.host.front_before);
+  } else if (all_landed(transfer)) {
+    push_due(DueKind::kComplete, ticket, outcome.last_token);
+  }
+  return true;
+}
+
+void Disaggregation::decode_ended(Ticket ticket, SequenceOutcome& outcome) {
+  Transfer& transfer = transfers_[ticket];
+  transfer.live = false;
+  if (transfer.prefill_outcome.outputs == 0) return;  // given up, and computed here
+  outcome.scheduled = transfer.prefill_outcome.scheduled;
+  outcome.prefix_hit_tokens = transfer.prefill_outcome.prefix_hit_tokens;
+  outcome.preemptions += transfer.prefill_outcome.preemptions;
+}
+
+void Disaggregation::add_load(std::size_t replica, std::int64_t requests, std::int64_t tokens) {
+  loads_[replica].requests += requests;
+  loads_[replica].tokens += tokens;
+}
+
+void Disaggregation::push_due(DueKind kind, Ticket ticket, SimTime at, double bytes) {
+  due_.push(at, EventClass::kTransferDone, {kind, ticket, transfers_[ticket].generation, bytes});
+}
+
+/// Sends the request to a decode replica.
+void Disaggregation::hand_over(Ticket ticket, SimTime now) {
+  Transfer& transfer = transfers_[ticket];
+  const Request& request = transfer.request;
+  const auto loads = std::span<const ReplicaLoad>(loads_).subspan(prefill_replicas_);
+  if (std::none_of(loads.begin(), loads.end(), [](const ReplicaLoad& l) { return l.up; })) {
+    held_.push_back(ticket);
+    transfer.decode = kNowhere;
+    return;
+  }
+  transfer.decode = prefill_replicas_ + router_->route(request, loads);
+  if (!config_.push) {
+    transfer.phase = Phase::kDecode;
+    transfer.ready = static_cast<double>(transfer.last_block) * block_bytes();
+  }
+  add_load(transfer.decode, 1, request.input_tokens + request.output_tokens);
+  NewSequence sequence;
+  sequence.ticket = ticket;
+  sequence.index = request.index;
+  sequence.id = request.id;
+  sequence.prompt = request.input_tokens;
+  sequence.max_tokens = request.output_tokens;
+  sequence.priority = request.priority;
+  sequence.arrival = now;
+  sequence.hash_block = request.hash_block;
+  sequence.hash_ids = request.hash_ids;
+  sequence.session = transfer.session;
+  sequence.kv_role = transfer.failed ? KvRole::kLocal : KvRole::kReceive;
+  replicas_[transfer.decode]->add(sequence, now);
+  reschedule(transfer.decode);
+}
+
+void Disaggregation::kv_wanted(Ticket ticket, std::int64_t cached, std::int64_t blocks,
+                               SimTime now) {
+  Transfer& transfer = transfers_[ticket];
+  transfer.wanted = true;
+  transfer.wanted_since = now;
+  transfer.first_block = transfer.last_block - blocks;
+  stats_.cached_tokens += cached;
+  send_what_is_ready(ticket, now);
+}
+
+void Disaggregation::kv_planned(Ticket ticket, std::int64_t upto) {
+  Transfer& transfer = transfers_[ticket];
+  const std::int64_t size = config_.scheduler.block_size;
+  const std::int64_t blocks =
+      upto >= transfer.request.input_tokens ? transfer.last_block : upto / size;
+  if (blocks <= transfer.planned) return;  // computed again after a preemption
+  planned_.push_back({ticket, blocks - transfer.planned});
+  transfer.planned = blocks;
+}
+
+void Disaggregation::step_launched(SimTime begin, SimTime end) {
+  const SimTime first_layer = begin + SimTime((end - begin).ns() / config_.layers);
+  const double last_share = 1.0 / static_cast<double>(config_.layers);
+  for (const Planned& planned : planned_) {
+    const double bytes = static_cast<double>(planned.blocks) * block_bytes();
+    const double last = bytes * last_share;
+    if (config_.layers > 1) {
+      push_due(DueKind::kComputed, planned.ticket, first_layer, bytes - last);
+    }
+    push_due(DueKind::kComputed, planned.ticket, end, last);
+  }
+  planned_.clear();
+}
+
+void Disaggregation::send_what_is_ready(Ticket ticket, SimTime now) {
+  Transfer& transfer = transfers_[ticket];
+  if (!transfer.wanted || transfer.failed) return;
+  const double wanted = transfer.ready - static_cast<double>(transfer.first_block) * block_bytes();
+  const double bytes = wanted - transfer.sent;
+  if (bytes <= kLessThanAByte) return;
+  if (transfer.sent == 0) transfer.first_flow = now;
+  transfer.sent += bytes;
+  stats_.kv_bytes += bytes;
+  const std::vector<VertexId>& from = config_.ports[transfer.prefill];
+  const std::vector<VertexId>& to = config_.ports[transfer.decode];
+  const std::size_t flows = std::max(from.size(), to.size());
+  for (std::size_t i = 0; i < flows; ++i) {
+    const VertexId source = from[i * from.size() / flows];
+    const VertexId target = to[i * to.size() / flows];
+    const auto flow =
+        network_.start(source, target, bytes / static_cast<double>(flows), ticket, now);
+    if (!flow) {
+      push_due(DueKind::kFailed, ticket, now);
+      return;
+    }
+    transfer.flows.push_back(*flow);
+  }
+}
+
+SimTime Disaggregation::next_event() const {
+  return std::min(network_.next_event(), due_.empty() ? SimTime::max() : due_.top().time);
+}
+
+void Disaggregation::act(SimTime now) {
+  while (!due_.empty() && due_.top().time <= now) {
+    const Due due = due_.top().payload;
+    due_.pop();
+    if (transfers_[due.ticket].generation != due.generation || !transfers_[due.ticket].live)
+      continue;
+    switch (due.kind) {
+      case DueKind::kHandOver:
+        hand_over(due.ticket, now);
+        break;
+      case DueKind::kComputed:
+        transfers_[due.ticket].ready += due.bytes;
+        send_what_is_ready(due.ticket, now);
+        break;
+      case DueKind::kComplete:
+        complete(due.ticket, now);
+        break;
+      case DueKind::kFailed:
+        fail(due.ticket, now);
+        break;
+    }
+  }
+  while (const auto done = network_.take(now)) flow_landed(*done, now);
+}
+
+void Disaggregation::flow_landed(const FlowDone& done, SimTime now) {
+  const auto ticket = static_cast<Ticket>(done.tag);
+  Transfer& transfer = transfers_[ticket];
+  std::erase(transfer.flows, done.flow);
+  // The end of the step that computed the last of it is yet to be taken in.
+  if (transfer.phase != Phase::kPrefill && all_landed(transfer)) complete(ticket, now);
+}
+
+bool Disaggregation::all_landed(const Transfer& transfer) const {
+  const double all =
+      static_cast<double>(transfer.last_block - transfer.first_block) * block_bytes();
+  return transfer.wanted && transfer.flows.empty() && transfer.sent >= all - kLessThanAByte;
+}
+
+void Disaggregation::complete(Ticket ticket, SimTime now) {
+  Transfer& transfer = transfers_[ticket];
+  ++stats_.transfers;
+  stats_.transfer_ms.push_back(static_cast<float>((now - transfer.first_flow).ms()));
+  stats_.wait_ms.push_back(static_cast<float>((now - transfer.wanted_since).ms()));
+  replicas_[transfer.decode]->kv_arrived(ticket, now);
+  reschedule(transfer.decode);
+  release(ticket, now);
+}
+
+/// The prefill replica's blocks are needed no more.
+void Disaggregation::release(Ticket ticket, SimTime now) {
+  Transfer& transfer = transfers_[ticket];
+  transfer.kept = false;
+  replicas_[transfer.prefill]->release_kv(ticket, now);
+  reschedule(transfer.prefill);
+}
+
+KvTransferStats Disaggregation::stats(SimTime now) const {
+  KvTransferStats result = stats_;
+  const std::vector<LinkStats> links = network_.stats(now);
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (links[i].flows == 0) continue;
+    const Link& link = config_.topology->links()[i];
+    result.links.push_back({link.name, link.bytes_per_s, links[i]});
+  }
+  return result;
+}
+
+}  // namespace servesim

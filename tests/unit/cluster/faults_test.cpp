@@ -1,0 +1,185 @@
+/// Replicas that die, links that drop, clients that give up: nothing is lost.
+#include "core/rng.hpp"
+#include "list_trace.hpp"
+#include "net/topology_loader.hpp"
+#include "run.hpp"
+#include "support/catch.hpp"
+
+using namespace servesim;
+using testing::Run;
+using testing::timed;
+
+namespace {
+
+using Kind = ScenarioEvent::Kind;
+
+ScenarioEvent down(std::int64_t at_ms, std::size_t replica) {
+  return {SimTime::from_ms(at_ms), Kind::kReplicaDown, replica, 0, 1};
+}
+ScenarioEvent up(std::int64_t at_ms, std::size_t replica) {
+  return {SimTime::from_ms(at_ms), Kind::kReplicaUp, replica, 0, 1};
+}
+ScenarioEvent bandwidth(std::int64_t at_ms, LinkId link, double share) {
+  return {SimTime::from_ms(at_ms), Kind::kLink, 0, link, share};
+}
+
+std::vector<Request> steady(int count, std::int64_t every_ms) {
+  std::vector<Request> requests;
+  for (int i = 0; i < count; ++i) requests.push_back(timed(i * every_ms, 100 + i % 37, 20));
+  return requests;
+}
+
+}  // namespace
+
+TEST_CASE("what was in flight on a replica that dies begins anew on another", "[faults]") {
+  Run run;
+  run.config.replicas = 2;
+  run.config.scenario = {down(5, 0)};
+  const auto fates = run({timed(0, 100, 20), timed(0, 100, 20)});
+  const SimTime alone = SimTime::from_us(2000 + 19 * 1010);
+  CHECK(fates.at(0).status == RequestStatus::kCompleted);
+  CHECK(fates.at(0).replica == 1);
+  CHECK(fates.at(0).first_token > SimTime::from_ms(5));
+  CHECK(fates.at(1).replica == 1);
+  CHECK(fates.at(1).last_token > alone);  // it has company
+  CHECK(run.outcome.faults.rerouted == 1);
+  CHECK(run.stats[0].steps >= 3);  // what it did before counts
+}
+
+TEST_CASE("requests wait while nothing is up, and are unfinished if it stays so", "[faults]") {
+  Run run;
+  run.config.scenario = {down(5, 0), up(100, 0)};
+  auto fates = run({timed(0, 100, 20), timed(50, 100, 20)});
+  CHECK(fates.at(0).scheduled == SimTime::from_ms(100));
+  CHECK(fates.at(1).scheduled == SimTime::from_ms(100));
+  Run dead;
+  dead.config.scenario = {down(5, 0)};
+  fates = dead({timed(0, 100, 20), timed(50, 100, 20)});
+  for (const auto& [index, r] : fates) {
+    CHECK(r.status == RequestStatus::kUnfinished);
+    CHECK(r.reason == "no replica was up");
+  }
+}
+
+TEST_CASE("a scenario that nobody lives to see does not prolong the run", "[faults]") {
+  Run run;
+  run.config.scenario = {down(1'000'000, 0), up(2'000'000, 0)};
+  run({timed(0, 100, 5)});
+  CHECK(run.stats[0].kv.elapsed_s < 1);
+}
+
+TEST_CASE("a client that gives up frees what it held", "[faults]") {
+  Run run;
+  run.config.scheduler.num_gpu_blocks = 1 + 20;
+  run.config.request_timeout = SimTime::from_ms(30);
+  // The first fills the pool and would take 100 ms; the second gets its place when it is given up.
+  const auto fates = run({timed(0, 200, 100), timed(20, 200, 5)});
+  CHECK(fates.at(0).status == RequestStatus::kUnfinished);
+  CHECK(fates.at(0).reason == "timed out");
+  CHECK(fates.at(1).status == RequestStatus::kCompleted);
+  CHECK(fates.at(1).scheduled >= SimTime::from_ms(30));
+  CHECK(run.outcome.faults.timed_out == 1);
+}
+
+TEST_CASE("work that ends at its deadline has met it", "[faults]") {
+  Run run;
+  run.config.request_timeout = SimTime::from_us(2000);
+  CHECK(run({timed(0, 100, 1)}).at(0).status == RequestStatus::kCompleted);
+  run.config.request_timeout = SimTime::from_us(1999);
+  CHECK(run({timed(0, 100, 1)}).at(0).status == RequestStatus::kUnfinished);
+}
+
+TEST_CASE("a full queue refuses", "[faults]") {
+  Run run;
+  run.config.scheduler.max_num_seqs = 1;
+  run.config.max_queue = 2;
+  const auto fates =
+      run({timed(0, 10, 50), timed(5, 10, 5), timed(6, 10, 5), timed(7, 10, 5), timed(500, 10, 5)});
+  CHECK(fates.at(2).status == RequestStatus::kCompleted);
+  CHECK(fates.at(3).status == RequestStatus::kRejected);
+  CHECK(fates.at(3).reason == "the queue is full");
+  CHECK(fates.at(4).status == RequestStatus::kCompleted);
+}
+
+TEST_CASE("whatever happens, every request ends once", "[faults]") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    Rng rng(seed, "test.faults");
+    Run run;
+    run.policy = testing::make_checked;
+    run.config.replicas = static_cast<std::int64_t>(1 + rng.below(3));
+    const auto decode = std::make_shared<DisaggregatedConfig>();
+    const bool split = rng.below(3) > 0;
+    const auto randomise = [&](SchedulerConfig& config) {
+      config.num_gpu_blocks = static_cast<std::int64_t>(40 + rng.below(60));
+      config.max_num_seqs = static_cast<std::int64_t>(1 + rng.below(20));
+      config.max_num_batched_tokens = static_cast<std::int64_t>(64 + rng.below(500));
+      config.async_scheduling = rng.below(2) == 0;
+      config.enable_prefix_caching = rng.below(2) == 0;
+    };
+    randomise(run.config.scheduler);
+    std::size_t replicas = static_cast<std::size_t>(run.config.replicas);
+    if (split) {
+      decode->scheduler = run.config.scheduler;
+      randomise(decode->scheduler);
+      decode->replicas = static_cast<std::int64_t>(1 + rng.below(3));
+      decode->push = rng.below(2) == 0;
+      decode->layers = 4;
+      decode->block_bytes = 1e6;
+      replicas += static_cast<std::size_t>(decode->replicas);
+      const LinkSpec link{"wire", 1e8 * static_cast<double>(1 + rng.below(100)), SimTime(500),
+                          true};
+      decode->topology = std::make_shared<Topology>(star(link, replicas));
+      for (VertexId port = 0; port < replicas; ++port) decode->ports.push_back({port});
+      run.config.disaggregated = decode;
+    }
+    std::int64_t at = 0;
+    for (int i = 0; i < 12; ++i) {
+      at += static_cast<std::int64_t>(rng.below(150));
+      const std::size_t replica = rng.below(replicas);
+      const std::uint64_t what = rng.below(split ? 4 : 2);
+      if (what == 0) run.config.scenario.push_back(down(at, replica));
+      if (what == 1) run.config.scenario.push_back(up(at, replica));
+      if (what == 2) {
+        run.config.scenario.push_back(bandwidth(at, static_cast<LinkId>(replica), 0));
+      }
+      if (what == 3) {
+        run.config.scenario.push_back(bandwidth(at, static_cast<LinkId>(replica), 0.5));
+      }
+    }
+    for (std::size_t replica = 0; replica < replicas; ++replica) {
+      run.config.scenario.push_back(up(at + 1, replica));
+    }
+    if (rng.below(2) == 0) run.config.request_timeout = SimTime::from_ms(100);
+    const auto fates = run(steady(150, 5));
+    REQUIRE(fates.size() == 150);
+    for (const auto& [index, r] : fates) {
+      if (run.config.request_timeout == SimTime::max()) {
+        CHECK(r.status == RequestStatus::kCompleted);
+      } else if (r.status == RequestStatus::kUnfinished) {
+        CHECK(r.reason == "timed out");
+      }
+      if (r.status != RequestStatus::kCompleted) continue;
+      CHECK(r.arrival <= r.scheduled);
+      CHECK(r.scheduled < r.first_token);
+    }
+  }
+}
+
+TEST_CASE("a link that drops makes the decode side compute the prompt", "[faults]") {
+  Run run;
+  const auto decode = std::make_shared<DisaggregatedConfig>();
+  decode->scheduler = run.config.scheduler;
+  decode->block_bytes = 1e6;
+  const LinkSpec link{"wire", 1e9, SimTime(0), true};
+  decode->topology = std::make_shared<Topology>(star(link, 2));
+  decode->ports = {{0}, {1}};
+  run.config.disaggregated = decode;
+  run.config.scenario = {bandwidth(4, 0, 0)};
+  const auto r = run({timed(0, 100, 3)}).at(0);  // prefill to 2 ms, KV to 9 ms
+  CHECK(r.first_token == SimTime::from_ms(4) + SimTime::from_us(2000));
+  CHECK(run.outcome.faults.failed_transfers == 1);
+  run.config.scenario = {bandwidth(4, 0, 0.5)};  // 2 blocks are there, the rest takes twice as long
+  CHECK(run({timed(0, 100, 3)}).at(0).first_token ==
+        SimTime::from_ms(2 + 2 + 10) + SimTime::from_us(1010));
+}
