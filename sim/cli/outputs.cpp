@@ -34,10 +34,14 @@ bool same_file(const std::string& a, const std::string& b) {
 }  // namespace
 
 void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& inputs) {
-  std::vector<std::pair<std::string, std::string>> all;
-  all.emplace_back("--json", outputs.json == "-" ? "/dev/stdout" : outputs.json);
-  all.emplace_back("--requests", outputs.requests);
-  all.emplace_back("--schedule-log", outputs.schedule_log);
+  check_distinct({{"--json", outputs.json == "-" ? "/dev/stdout" : outputs.json},
+                  {"--requests", outputs.requests},
+                  {"--schedule-log", outputs.schedule_log}},
+                 inputs);
+}
+
+void check_distinct(const std::vector<std::pair<std::string, std::string>>& all,
+                    const std::vector<std::string>& inputs) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [flag, path] = all[i];
     if (path.empty()) continue;

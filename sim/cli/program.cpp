@@ -44,12 +44,13 @@ int dispatch(const std::vector<std::string>& arguments) {
   }
   const std::string& verb = arguments[0];
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (verb == "search") return run_search_verb(rest, command_line(arguments));
   if (verb == "list") return run_list(rest);
   if (verb == "generate") return run_generate(rest);
   if (verb == "explain") return run_explain(rest);
   if (verb == "validate") return run_validate(rest);
   if (verb == "help") return run_simulate({"--help"}, "");
-  throw unknown_name("verb", verb, {"list", "generate", "explain", "validate", "help"});
+  throw unknown_name("verb", verb, {"search", "list", "generate", "explain", "validate", "help"});
 }
 
 /// One line, whatever the message held.

@@ -239,6 +239,7 @@ void Resolver::resolve_flags(const RunSpec& spec, ResolvedRun& run) {
   run.model = inputs.model.name;
   run.hardware = inputs.hardware.name;
   run.tensor_parallel_size = inputs.deployment.tensor_parallel;
+  run.model_context = inputs.model.max_position;
   run.cluster.scheduler =
       scheduler_settings(spec, run.policy, policy, inputs.model, inputs.hardware);
   resolve_blocks(spec, inputs, run);
@@ -284,6 +285,13 @@ void Resolver::resolve_engine_config(const RunSpec& spec, ResolvedRun& run) {
 void set_trace_format(ResolvedRun& run, const std::string& format) {
   run.config.erase("hash");
   run.config["trace_format"] = format;
+  run.config["hash"] = canonical_hash(run.config);
+}
+
+void set_request_rate(ResolvedRun& run, const std::string& text, double rate) {
+  run.load.request_rate = rate;
+  run.config.erase("hash");
+  run.config["request_rate"] = text;
   run.config["hash"] = canonical_hash(run.config);
 }
 

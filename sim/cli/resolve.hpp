@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,12 +30,17 @@ struct ResolvedRun {
   LoadOptions load;
   std::string policy, kv, model, hardware;
   std::int64_t tensor_parallel_size = 1;
+  std::int64_t model_context =
+      0;  ///< the longest sequence of the model; 0: it has no limit of its own
   ClusterConfig cluster;
   ClusterParts parts;
   GoodputTargets targets;
+  std::optional<double> gpu_hour_cost;  ///< dollars
   KvFacts kv_facts;
   nlohmann::json config;  ///< all that can change the result, and its hash
   std::vector<std::string> warnings;
+
+  std::int64_t gpus() const { return tensor_parallel_size * cluster.replicas; }
 };
 
 /// Resolves runs against one set of registries; models and GPUs are read once.
@@ -68,6 +74,10 @@ class Resolver {
 /// Enters the format that "auto" turned out to be into the run's configuration, and renews its
 /// hash.
 void set_trace_format(ResolvedRun& run, const std::string& format);
+
+/// Replaces the arrivals by a process of `rate`, given as `text`, as --request-rate does, and
+/// renews the configuration's hash.
+void set_request_rate(ResolvedRun& run, const std::string& text, double rate);
 
 /// "ttft:500" and the like. Throws InputError for unknown names, repeated ones and targets that are
 /// not positive.

@@ -28,6 +28,34 @@ double thread_cpu_s() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
+/// `observer` passes on to `metrics`, or is it.
+RunResult carry_out(const ResolvedRun& run, const TraceSource& trace, MetricsCollector& metrics,
+                    Observer& observer, ScheduleLogWriter* log, RunControl& control) {
+  const auto start = std::chrono::steady_clock::now();
+  const double cpu_start_s = thread_cpu_s();
+  const std::unique_ptr<TraceReader> reader = apply_load(trace.open(), run.load);
+  RunResult result;
+  TicketNames* names = log != nullptr ? &log->names() : nullptr;
+  result.engine = sum_of(simulate(run.cluster, run.parts, *reader, observer, log, names, control));
+  result.trace = trace_label(run.trace_path);
+  result.policy = run.policy;
+  result.model = run.model;
+  result.hardware = run.hardware;
+  result.config = run.config;
+  result.kv = run.kv_facts;
+  result.replicas = run.cluster.replicas;
+  result.gpus = run.gpus();
+  result.gpu_hour_cost = run.gpu_hour_cost;
+  const std::unique_ptr<StepCostModel> cost_model = run.parts.make_cost_model();
+  result.peak_flops = cost_model->peak_flops();
+  result.peak_bytes_per_s = cost_model->peak_bytes_per_s();
+  result.metrics = metrics.finish();
+  result.warnings = warnings_of(run, trace, result.metrics);
+  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.cpu_s = thread_cpu_s() - cpu_start_s;
+  return result;
+}
+
 /// The state that worker threads share with the one that waits for them.
 class Pool {
  public:
@@ -123,34 +151,18 @@ class Pool {
 
 }  // namespace
 
+RunResult run_with(const ResolvedRun& run, const TraceSource& trace, MetricsCollector& metrics,
+                   RunControl& control) {
+  return carry_out(run, trace, metrics, metrics, nullptr, control);
+}
+
 RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTaps& taps,
                   RunControl& control) {
-  const auto start = std::chrono::steady_clock::now();
-  const double cpu_start_s = thread_cpu_s();
   MetricsCollector metrics(run.targets);
   ObserverList observers;
   observers.add(metrics);
   if (taps.observer != nullptr) observers.add(*taps.observer);
-  const std::unique_ptr<TraceReader> reader = apply_load(trace.open(), run.load);
-  RunResult result;
-  TicketNames* names = taps.log != nullptr ? &taps.log->names() : nullptr;
-  result.engine =
-      sum_of(simulate(run.cluster, run.parts, *reader, observers, taps.log, names, control));
-  result.trace = trace_label(run.trace_path);
-  result.policy = run.policy;
-  result.model = run.model;
-  result.hardware = run.hardware;
-  result.config = run.config;
-  result.kv = run.kv_facts;
-  result.replicas = run.cluster.replicas;
-  const std::unique_ptr<StepCostModel> cost_model = run.parts.make_cost_model();
-  result.peak_flops = cost_model->peak_flops();
-  result.peak_bytes_per_s = cost_model->peak_bytes_per_s();
-  result.metrics = metrics.finish();
-  result.warnings = warnings_of(run, trace, result.metrics);
-  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  result.cpu_s = thread_cpu_s() - cpu_start_s;
-  return result;
+  return carry_out(run, trace, metrics, observers, taps.log, control);
 }
 
 RunnerOutcome run_all(const std::vector<ResolvedRun>& runs, const TraceSet& traces,

@@ -11,6 +11,7 @@
 
 namespace servesim {
 
+class MetricsCollector;
 class RequestWriter;
 class ScheduleLogWriter;
 
@@ -19,6 +20,10 @@ struct RunTaps {
   Observer* observer = nullptr;
   ScheduleLogWriter* log = nullptr;
 };
+
+/// Carries out one run whose requests go to `metrics`, also through what it may be a part of.
+RunResult run_with(const ResolvedRun& run, const TraceSource& trace, MetricsCollector& metrics,
+                   RunControl& control);
 
 /// Carries out one run.
 RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTaps& taps,

@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <thread>
 
 #include "cli/axes.hpp"
 #include "cli/flags.hpp"
+#include "cli/gpu_cost.hpp"
 #include "cli/headline.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/outputs.hpp"
 #include "cli/resolve.hpp"
 #include "cli/runner.hpp"
+#include "cli/running_flags.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
@@ -40,15 +41,14 @@ FlagSet declare_flags() {
   flags.group("Results");
   flags.add(
       {"goodput", "NAME:MS ...", "Latency targets: ttft:500 tpot:50 e2el:10000", Arity::kMany});
+  flags.add({"gpu-hour-cost", "X|NAME:X ...",
+             "Dollars per GPU and hour, for all or by --hardware: shows $ per million tokens",
+             Arity::kMany});
   flags.add({"json", "FILE", "Write all results as JSON; - is stdout, instead of the table",
              Arity::kOne});
   flags.add({"requests", "FILE", "Write a row per request; .csv or .jsonl", Arity::kOne});
   flags.add({"schedule-log", "FILE", "Write every scheduler decision as JSON lines", Arity::kOne});
-  flags.group("Running");
-  flags.add({"seed", "N", "Seed of everything random [0]", Arity::kOne});
-  flags.add({"threads", "N", "Runs at the same time [all cores]", Arity::kOne});
-  flags.add({"quiet", "", "No table, no progress", Arity::kNone});
-  flags.add({"no-progress", "", "No progress line", Arity::kNone});
+  add_running_flags(flags);
   flags.add({"version", "", "Show the version", Arity::kNone});
   flags.footer(
       "Examples:\n"
@@ -100,11 +100,13 @@ Plan make_plan(const FlagSet& flags, const RunSpec& base, const Registries& regi
   }
   check_engine_config(flags, given);
   const GoodputTargets targets = parse_goodput(flags.values("goodput"));
+  const GpuHourCost price(flags.values("gpu-hour-cost"));
   Plan plan;
   plan.planned = product(base, given);
   Resolver resolver(registries);
   for (const PlannedRun& planned : plan.planned) {
     plan.runs.push_back(resolver.resolve(planned.spec, targets));
+    plan.runs.back().gpu_hour_cost = price.of(plan.runs.back().hardware);
   }
   return plan;
 }
@@ -143,13 +145,6 @@ std::string json_of(const RunnerOutcome& outcome, const std::string& command, st
   return result_json(finished, command, seed);
 }
 
-std::size_t thread_count(const FlagSet& flags) {
-  if (flags.given("threads")) {
-    return static_cast<std::size_t>(parse_integer(flags.value("threads"), "--threads", 1, 1024));
-  }
-  return std::max(1U, std::thread::hardware_concurrency());
-}
-
 }  // namespace
 
 int run_simulate(const std::vector<std::string>& arguments, const std::string& command) {
@@ -169,7 +164,7 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
   const bool quiet = flags.given("quiet");
   RunnerOptions options;
   options.threads = thread_count(flags);
-  options.progress = !quiet && !flags.given("no-progress") && is_terminal(STDERR_FILENO);
+  options.progress = shows_progress(flags);
 
   Registries registries;
   register_builtins(registries);

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "core/hash.hpp"
+
 namespace servesim {
 
 const TraceSource& TraceSet::open(const std::string& path, const TraceOptions& options) {
@@ -16,6 +18,10 @@ const TraceSource& TraceSet::open(const std::string& path, const TraceOptions& o
 
 const TraceSource& TraceSet::at(const std::string& path, const TraceOptions& options) const {
   return *sources_.at(key_of(path, options));
+}
+
+std::string TraceSet::content_hash_of(const std::string& path) const {
+  return content_hash(files_.at(path)->bytes());
 }
 
 std::string trace_label(const std::string& path) {

@@ -18,6 +18,8 @@ class TraceSet {
   const TraceSource& open(const std::string& path, const TraceOptions& options);
   /// REQUIRES: open() was called with the same arguments.
   const TraceSource& at(const std::string& path, const TraceOptions& options) const;
+  /// Hash of the bytes at `path`. REQUIRES: it was opened.
+  std::string content_hash_of(const std::string& path) const;
 
  private:
   using Key = std::tuple<std::string, std::string, TimeUnit, std::int64_t>;

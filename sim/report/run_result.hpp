@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,10 @@ struct RunResult {
   nlohmann::json config;  ///< everything resolved that can change the result
   KvFacts kv;
   std::int64_t replicas = 1;
-  EngineStats engine;     ///< summed over replicas
-  double peak_flops = 0;  ///< of one replica
+  std::int64_t gpus = 1;                ///< of all replicas
+  std::optional<double> gpu_hour_cost;  ///< dollars; absent: nobody said
+  EngineStats engine;                   ///< summed over replicas
+  double peak_flops = 0;                ///< of one replica
   double peak_bytes_per_s = 0;
   Metrics metrics;
   std::vector<std::string> warnings;
