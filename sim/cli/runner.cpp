@@ -90,8 +90,9 @@ class Pool {
       if (at >= runs_.size()) break;
       const ResolvedRun& run = runs_[at];
       try {
-        results_[at] =
-            run_one(run, traces_.at(run.trace_path, run.trace), options_.taps, controls_[at]);
+        RunTaps taps = options_.taps;
+        if (options_.columns != nullptr) taps.observer = &(*options_.columns)[at];
+        results_[at] = run_one(run, traces_.at(run.trace_path, run.trace), taps, controls_[at]);
       } catch (...) {
         // Runs before this one have started already, so the first error in order is found whatever
         // the number of threads.
@@ -125,9 +126,7 @@ class Pool {
     state.runs_done = done_;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const ResolvedRun& run = runs_[i];
-      const std::uint64_t total = traces_.at(run.trace_path, run.trace).summary().requests;
-      const std::uint64_t limit = run.load.num_prompts;
-      state.requests_total += limit > 0 ? std::min(limit, total) : total;
+      state.requests_total += requests_of(run, traces_);
       state.requests_read += controls_[i].requests_read;
       state.simulated_s =
           std::max(state.simulated_s, static_cast<double>(controls_[i].simulated_ns) * 1e-9);
@@ -163,6 +162,12 @@ RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTap
   observers.add(metrics);
   if (taps.observer != nullptr) observers.add(*taps.observer);
   return carry_out(run, trace, metrics, observers, taps.log, control);
+}
+
+std::uint64_t requests_of(const ResolvedRun& run, const TraceSet& traces) {
+  const std::uint64_t total = traces.at(run.trace_path, run.trace).summary().requests;
+  const std::uint64_t limit = run.load.num_prompts;
+  return limit > 0 ? std::min(limit, total) : total;
 }
 
 RunnerOutcome run_all(const std::vector<ResolvedRun>& runs, const TraceSet& traces,

@@ -8,6 +8,7 @@
 #include "cli/resolve.hpp"
 #include "cli/trace_set.hpp"
 #include "report/run_result.hpp"
+#include "study/request_columns.hpp"
 
 namespace servesim {
 
@@ -29,10 +30,14 @@ RunResult run_with(const ResolvedRun& run, const TraceSource& trace, MetricsColl
 RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTaps& taps,
                   RunControl& control);
 
+/// Requests that `run` reads. REQUIRES: its trace was opened.
+std::uint64_t requests_of(const ResolvedRun& run, const TraceSet& traces);
+
 struct RunnerOptions {
   std::size_t threads = 1;
   bool progress = false;
-  RunTaps taps;  ///< only with a single run
+  RunTaps taps;                                    ///< only with a single run
+  std::vector<RequestColumns>* columns = nullptr;  ///< one per run, to be filled; may be null
 };
 
 /// What came of each run, in order; those that an interrupt kept from starting have no result.

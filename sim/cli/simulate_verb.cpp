@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/axes.hpp"
+#include "cli/compare_runs.hpp"
 #include "cli/flags.hpp"
 #include "cli/gpu_cost.hpp"
 #include "cli/headline.hpp"
@@ -31,6 +32,8 @@ FlagSet declare_flags() {
       "would see.\nOther verbs: simulate list | generate | explain | validate, each with --help.");
   flags.group("Traces");
   add_axes(flags, Axis::Scope::kTrace);
+  flags.add(
+      {"trace-set", "DIR", "Every trace of a folder, by name; may be given again", Arity::kEach});
   flags.group("Engine (each takes a list: --block-size 1,16,64; the runs are the product)");
   add_axes(flags, Axis::Scope::kEngine);
   flags.add({"engine-config", "FILE",
@@ -92,8 +95,11 @@ struct Plan {
 };
 
 Plan make_plan(const FlagSet& flags, const RunSpec& base, const Registries& registries) {
-  const std::vector<AxisValues> given = given_axes(flags);
-  if (!flags.given("trace")) {
+  std::vector<AxisValues> given = given_axes(flags);
+  for (const std::string& folder : flags.values("trace-set")) {
+    given = join_traces(std::move(given), traces_in(folder));
+  }
+  if (!flags.given("trace") && !flags.given("trace-set")) {
     throw InputError(
         "--trace FILE is missing: the requests to replay (workloads/ has some; "
         "see --help)");
@@ -129,20 +135,28 @@ std::vector<std::string> input_files(const FlagSet& flags) {
 }
 
 std::string table_of(const Plan& plan, const std::vector<std::optional<RunResult>>& results,
-                     const TextStyle& style) {
+                     const std::optional<Comparison>& comparison, const TextStyle& style) {
   std::vector<ResultRow> rows;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i]) rows.push_back({&*results[i], plan.planned[i].varied});
   }
-  return result_table(headline(plan.runs), rows, style);
+  const std::string title = headline(plan.runs);
+  if (!comparison) return result_table(title, rows, style);
+  if (!prefers_metric_tables(*comparison)) {
+    return result_table(title, rows, style) + verdict_text(*comparison, style);
+  }
+  return fmt::format("\n {}\n\n", paint(title, kBold, style)) + metric_tables(*comparison, style) +
+         result_warnings(rows, style) + verdict_text(*comparison, style);
 }
 
-std::string json_of(const RunnerOutcome& outcome, const std::string& command, std::uint64_t seed) {
+std::string json_of(const RunnerOutcome& outcome, const std::optional<Comparison>& comparison,
+                    const std::string& command, std::uint64_t seed) {
   std::vector<RunResult> finished;
   for (const std::optional<RunResult>& result : outcome.results) {
     if (result) finished.push_back(*result);
   }
-  return result_json(finished, command, seed);
+  return result_json(finished, command, seed,
+                     comparison ? comparison_json(*comparison) : nlohmann::ordered_json());
 }
 
 }  // namespace
@@ -180,13 +194,19 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
   if (outputs.schedule_log() != nullptr) log.emplace(*outputs.schedule_log());
   options.taps = {outputs.requests(), log ? &*log : nullptr};
 
+  std::vector<std::uint64_t> requests;
+  for (const ResolvedRun& run : plan.runs) requests.push_back(requests_of(run, plan.traces));
+  std::vector<RequestColumns> columns = make_columns(plan.planned, requests);
+  if (!columns.empty()) options.columns = &columns;
+
   const RunnerOutcome outcome = run_all(plan.runs, plan.traces, options);
-  const std::string json = json_of(outcome, command, base.seed);
+  const std::optional<Comparison> comparison = compare_runs(plan.planned, outcome.results, columns);
+  const std::string json = json_of(outcome, comparison, command, base.seed);
   if (!outcome.interrupted) outputs.commit(json);
   if (outputs.json_on_stdout()) {
     write_stdout(json);
   } else if (!quiet) {
-    write_stdout(table_of(plan, outcome.results, style_for(STDOUT_FILENO)));
+    write_stdout(table_of(plan, outcome.results, comparison, style_for(STDOUT_FILENO)));
   }
   if (outcome.interrupted) {
     fmt::print(stderr, "simulate: interrupted; no output file was written\n");

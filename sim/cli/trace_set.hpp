@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "workload/trace_options.hpp"
 #include "workload/trace_source.hpp"
@@ -29,6 +30,11 @@ class TraceSet {
   std::map<std::string, std::shared_ptr<const InputFile>> files_;
   std::map<Key, std::unique_ptr<TraceSource>> sources_;
 };
+
+/// The traces in `folder`: its regular files, by name, but for hidden ones and those whose names
+/// say that they are something else (README, LICENSE, .md and the like). Throws InputError when it
+/// is no folder or holds none.
+std::vector<std::string> traces_in(const std::string& folder);
 
 /// What tables and results call a trace: its file name, without folders; "stdin" for `-`.
 std::string trace_label(const std::string& path);
