@@ -41,11 +41,19 @@ std::string configuration_hash(nlohmann::json config) {
 
 /// Where to look first, and how far from there next.
 CapacityRange range_for(const RateGrid& grid, const TraceCount& count, std::int64_t gpus,
-                        const ResolvedRun& run, const EvaluatedConfig* guess) {
+                        const ResolvedRun& run, std::int64_t allowed_misses, bool sessions,
+                        const EvaluatedConfig* guess) {
   constexpr double kLongestS = 1e9;  // of simulated time
   const double lowest = std::max(kLowestRate, static_cast<double>(count.requests) / kLongestS);
   CapacityRange range{grid.floor(lowest), grid.floor(kHighestRate), grid.floor(kFirstGuess),
                       std::max(1, grid.steps_per_decade() / 4)};
+  // The fewer misses decide, the noisier their number, which can fall again above the crossing; in
+  // sessions one late request makes many.
+  constexpr std::int64_t kFewMisses = 100;
+  constexpr std::int64_t kManyMisses = 1000;
+  range.lookahead = sessions || allowed_misses < kFewMisses ? 3
+                    : allowed_misses < kManyMisses          ? 1
+                                                            : 0;
   if (guess == nullptr || guess->status == SearchStatus::kUnbounded) return range;
   const double scale = static_cast<double>(gpus) / static_cast<double>(guess->gpus);
   range.start = grid.floor(guess->rate * scale);
@@ -178,8 +186,10 @@ std::optional<EvaluatedConfig> Prober::evaluate(const SearchTask& task,
   const std::string configuration = configuration_hash(base.config);
   std::map<int, StoredRun> met;
   StoredRun lowest;  // the last that did not meet the target
-  const Capacity capacity =
-      find_capacity(range_for(grid_, result.trace, result.gpus, base, guess), [&](int step) {
+  const Capacity capacity = find_capacity(
+      range_for(grid_, result.trace, result.gpus, base, target.allowed_misses(result.trace),
+                trace_.summary().closed_loop > 0, guess),
+      [&](int step) {
         StoredRun run = probe(base, result.trace, step, configuration);
         const bool meets =
             run.complete && run.misses.counted(target) <= target.allowed_misses(result.trace);
