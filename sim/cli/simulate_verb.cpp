@@ -25,43 +25,6 @@
 namespace servesim {
 namespace {
 
-FlagSet declare_flags() {
-  FlagSet flags(
-      "",
-      "Replays request traces through a simulated LLM server and reports what its users "
-      "would see.\nOther verbs: simulate list | generate | explain | validate, each with --help.");
-  flags.group("Traces");
-  add_axes(flags, Axis::Scope::kTrace);
-  flags.add(
-      {"trace-set", "DIR", "Every trace of a folder, by name; may be given again", Arity::kEach});
-  flags.group("Engine (each takes a list: --block-size 1,16,64; the runs are the product)");
-  add_axes(flags, Axis::Scope::kEngine);
-  flags.add({"engine-config", "FILE",
-             "Scheduler settings and a linear step time from a JSON file, instead of these flags",
-             Arity::kOne});
-  flags.group("Load (lists too)");
-  add_axes(flags, Axis::Scope::kLoad);
-  flags.group("Results");
-  flags.add(
-      {"goodput", "NAME:MS ...", "Latency targets: ttft:500 tpot:50 e2el:10000", Arity::kMany});
-  flags.add({"gpu-hour-cost", "X|NAME:X ...",
-             "Dollars per GPU and hour, for all or by --hardware: shows $ per million tokens",
-             Arity::kMany});
-  flags.add({"json", "FILE", "Write all results as JSON; - is stdout, instead of the table",
-             Arity::kOne});
-  flags.add({"requests", "FILE", "Write a row per request; .csv or .jsonl", Arity::kOne});
-  flags.add({"schedule-log", "FILE", "Write every scheduler decision as JSON lines", Arity::kOne});
-  add_running_flags(flags);
-  flags.add({"version", "", "Show the version", Arity::kNone});
-  flags.footer(
-      "Examples:\n"
-      "  simulate --trace workloads/chat.jsonl --policy continuous\n"
-      "  simulate --trace chat.jsonl --policy static,continuous,chunked --request-rate 4,8,16\n"
-      "  simulate --trace azure.csv.gz --model llama-3.1-70b --tensor-parallel-size 4 --json "
-      "out.json");
-  return flags;
-}
-
 /// Flags of the engine that contradict --engine-config, which states them all.
 void check_engine_config(const FlagSet& flags, const std::vector<AxisValues>& given) {
   if (!flags.given("engine-config")) return;
@@ -161,8 +124,44 @@ std::string json_of(const RunnerOutcome& outcome, const std::optional<Comparison
 
 }  // namespace
 
+FlagSet simulate_flags() {
+  FlagSet flags("",
+                "Replays request traces through a simulated LLM server and reports what its users "
+                "would see.\nOther verbs and topics: simulate help.");
+  flags.group("Traces");
+  add_axes(flags, Axis::Scope::kTrace);
+  flags.add(
+      {"trace-set", "DIR", "Every trace of a folder, by name; may be given again", Arity::kEach});
+  flags.group("Engine (each takes a list: --block-size 1,16,64; the runs are the product)");
+  add_axes(flags, Axis::Scope::kEngine);
+  flags.add({"engine-config", "FILE",
+             "Scheduler settings and a linear step time from a JSON file, instead of these flags",
+             Arity::kOne});
+  flags.group("Load (lists too)");
+  add_axes(flags, Axis::Scope::kLoad);
+  flags.group("Results");
+  flags.add(
+      {"goodput", "NAME:MS ...", "Latency targets: ttft:500 tpot:50 e2el:10000", Arity::kMany});
+  flags.add({"gpu-hour-cost", "X|NAME:X ...",
+             "Dollars per GPU and hour, for all or by --hardware: shows $ per million tokens",
+             Arity::kMany});
+  flags.add({"json", "FILE", "Write all results as JSON; - is stdout, instead of the table",
+             Arity::kOne});
+  flags.add({"requests", "FILE", "Write a row per request; .csv or .jsonl", Arity::kOne});
+  flags.add({"schedule-log", "FILE", "Write every scheduler decision as JSON lines", Arity::kOne});
+  add_running_flags(flags);
+  flags.add({"version", "", "Show the version", Arity::kNone});
+  flags.footer(
+      "Examples:\n"
+      "  simulate --trace workloads/chat.jsonl --policy continuous\n"
+      "  simulate --trace chat.jsonl --policy static,continuous,chunked --request-rate 4,8,16\n"
+      "  simulate --trace azure.csv.gz --model llama-3.1-70b --tensor-parallel-size 4 --json "
+      "out.json");
+  return flags;
+}
+
 int run_simulate(const std::vector<std::string>& arguments, const std::string& command) {
-  FlagSet flags = declare_flags();
+  FlagSet flags = simulate_flags();
   if (!flags.parse(arguments)) {
     write_stdout(flags.help());
     return 0;
