@@ -14,7 +14,6 @@ namespace {
 
 constexpr int kApplicationId = 0x73657276;  // "serv"
 constexpr int kSchemaVersion = 1;
-constexpr int kBusyMs = 10'000;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE runs (
@@ -126,7 +125,7 @@ class Use {
 /// The connection; its callers hold the lock.
 class RunStore::Database {
  public:
-  explicit Database(const std::string& path) : path_(path) {
+  Database(const std::string& path, int patience_ms) : path_(path), patience_ms_(patience_ms) {
     try {
       connect();
     } catch (...) {
@@ -157,7 +156,7 @@ class RunStore::Database {
       fail(code);
     }
     sqlite3_extended_result_codes(handle_, 1);
-    sqlite3_busy_timeout(handle_, kBusyMs);
+    sqlite3_busy_timeout(handle_, patience_ms_);
     check_whole();
     require_ours();
     execute("PRAGMA journal_mode = WAL");
@@ -246,7 +245,7 @@ class RunStore::Database {
     if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED) {
       throw InputError(
           fmt::format("{}: the results database is locked by another process (waited {} s)", path_,
-                      kBusyMs / 1000));
+                      patience_ms_ / 1000));
     }
     throw InputError(
         fmt::format("{}: the results database cannot be used: {}", path_,
@@ -254,10 +253,12 @@ class RunStore::Database {
   }
 
   std::string path_;
+  int patience_ms_;
   sqlite3* handle_ = nullptr;
 };
 
-RunStore::RunStore(const std::string& path) : database_(std::make_unique<Database>(path)) {}
+RunStore::RunStore(const std::string& path, int patience_ms)
+    : database_(std::make_unique<Database>(path, patience_ms)) {}
 RunStore::~RunStore() = default;
 
 std::optional<StoredRun> RunStore::find(const std::string& key) {

@@ -38,8 +38,8 @@ struct StoredCapacity {
 /// written by another version, is damaged, stays locked for ten seconds.
 class RunStore {
  public:
-  /// Opens `path`, which is made if it is not there.
-  explicit RunStore(const std::string& path);
+  /// Opens `path`, which is made if it is not there; waits `patience_ms` for a lock.
+  explicit RunStore(const std::string& path, int patience_ms = 10'000);
   ~RunStore();
   RunStore(const RunStore&) = delete;
   RunStore& operator=(const RunStore&) = delete;
