@@ -67,15 +67,16 @@ std::string binding(const StoredRun& run, const SearchSettings& settings, const 
   const SloMisses& m = run.misses;
   const std::int64_t unservable = settings.target.count_unservable ? m.unservable : 0;
   const std::array<std::pair<std::string, std::int64_t>, 5> causes{
-      std::pair("TTFT", m.ttft), std::pair("TPOT", m.tpot), std::pair("E2E", m.e2el),
-      std::pair("rejection (longer than the KV pool or max_model_len)", m.rejected),
-      std::pair("rejection (longer than the model's context, or empty)", unservable)};
+      std::pair("TTFT binds", m.ttft), std::pair("TPOT binds", m.tpot),
+      std::pair("E2E binds", m.e2el),
+      std::pair("rejection binds (longer than the KV pool or max_model_len)", m.rejected),
+      std::pair("rejection binds (longer than the model's context, or empty)", unservable)};
   const auto worst =
       std::max_element(causes.begin(), causes.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   const std::int64_t seen = m.good + m.counted(settings.target);
-  return fmt::format("{} binds: at {} requests/s {} of {} requests {} ({:.3g} %)", worst->first,
-                     rate, worst->second, seen, worst < causes.begin() + 3 ? "miss it" : "miss",
+  return fmt::format("{}: at {} requests/s {} of {} requests {} ({:.3g} %)", worst->first, rate,
+                     worst->second, seen, worst < causes.begin() + 3 ? "miss it" : "miss",
                      100 * static_cast<double>(worst->second) / static_cast<double>(seen));
 }
 

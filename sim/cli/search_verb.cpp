@@ -57,18 +57,17 @@ void declare_search_flags(FlagSet& flags) {
 
 /// Where a search writes.
 struct SearchOutputs {
-  std::unique_ptr<AtomicFile> json, exported;
+  std::string json, exported;  ///< paths; empty: nowhere
   bool json_on_stdout = false;
-  bool csv = false;
 };
 
-SearchOutputs open_outputs(const FlagSet& flags) {
+/// Outputs are opened here only to see that they can be written: a search may run long and be
+/// killed, and must leave no temporary files then.
+SearchOutputs check_outputs(const FlagSet& flags) {
   const std::string json = flags.value("json");
   const std::string exported = flags.value("export");
   const std::string store = flags.value("results-db");
-  SearchOutputs outputs;
-  outputs.csv = exported.ends_with(".csv");
-  if (!exported.empty() && !outputs.csv && !exported.ends_with(".json")) {
+  if (!exported.empty() && !exported.ends_with(".csv") && !exported.ends_with(".json")) {
     throw InputError(fmt::format("--export {}: the name must end in .csv or .json", exported));
   }
   std::vector<std::string> inputs{flags.value("trace"), flags.value("space"), flags.value("model"),
@@ -77,10 +76,10 @@ SearchOutputs open_outputs(const FlagSet& flags) {
                   {"--export", exported},
                   {"--results-db", store}},
                  inputs);
-  outputs.json_on_stdout = json == "-";
-  if (!json.empty() && json != "-") outputs.json = std::make_unique<AtomicFile>(json);
-  if (!exported.empty()) outputs.exported = std::make_unique<AtomicFile>(exported);
-  return outputs;
+  for (const std::string& path : {json, exported}) {
+    if (!path.empty() && path != "-") const AtomicFile writable(path);
+  }
+  return {json == "-" ? "" : json, exported, json == "-"};
 }
 
 SearchSettings settings_of(const FlagSet& flags) {
@@ -183,17 +182,25 @@ std::string program_identity() {
   }
 }
 
-void write_results(const SearchOutcome& outcome, SearchOutputs& outputs, const FlagSet& flags,
+void write_results(const SearchOutcome& outcome, const SearchOutputs& outputs, const FlagSet& flags,
                    const std::string& command, const std::string& headline) {
   const SearchResult& result = outcome.result;
   const std::string json = search_json(result, command);
-  if (outputs.json) outputs.json->write(json);
-  if (outputs.exported) {
-    outputs.exported->write(outputs.csv ? search_csv(result) : search_json(result, ""));
-    outputs.exported->close();
+  std::unique_ptr<AtomicFile> json_file;
+  std::unique_ptr<AtomicFile> exported;
+  if (!outputs.json.empty()) {
+    json_file = std::make_unique<AtomicFile>(outputs.json);
+    json_file->write(json);
+    json_file->close();
   }
-  if (outputs.json) outputs.json->commit();
-  if (outputs.exported) outputs.exported->commit();
+  if (!outputs.exported.empty()) {
+    exported = std::make_unique<AtomicFile>(outputs.exported);
+    exported->write(outputs.exported.ends_with(".csv") ? search_csv(result)
+                                                       : search_json(result, ""));
+    exported->close();
+  }
+  if (json_file) json_file->commit();
+  if (exported) exported->commit();
   if (outputs.json_on_stdout) {
     write_stdout(json);
   } else if (!flags.given("quiet")) {
@@ -242,7 +249,7 @@ int run_search_verb(const std::vector<std::string>& arguments, const std::string
       flags.given("space") ? read_space(flags.value("space")) : std::vector<AxisValues>();
   std::vector<SearchTask> tasks = make_tasks(join_axes(given, space), options.settings, price);
   const std::vector<ResolvedRun> runs = feasible(tasks);
-  SearchOutputs outputs = open_outputs(flags);
+  const SearchOutputs outputs = check_outputs(flags);
 
   TraceSet traces;
   const TraceSource& trace = traces.open(runs.front().trace_path, runs.front().trace);

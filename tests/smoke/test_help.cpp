@@ -20,7 +20,8 @@ std::set<std::string> flags_of(const std::string& verb) {
   std::set<std::string> flags;
   std::stringstream words(simulate(arguments).out);
   for (std::string word; words >> word;) {
-    while (!word.empty() && (word.back() == ',' || word.back() == '.')) word.pop_back();
+    while (!word.empty() && (word.back() == ',' || word.back() == '.' || word.back() == ':'))
+      word.pop_back();
     if (word.rfind("--", 0) == 0 && word.size() > 3 && word.find('=') == std::string::npos) {
       flags.insert(word);
     }
