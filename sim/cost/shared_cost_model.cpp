@@ -13,8 +13,9 @@ class Handle final : public StepCostModel {
   explicit Handle(std::shared_ptr<StepCostModel> model) : model_(std::move(model)) {}
 
   StepCost price(const StepShape& shape, Heat heat) override { return model_->price(shape, heat); }
-  DecodeStep decode_step(std::int64_t seqs, std::int64_t context, Heat& heat) override {
-    return model_->decode_step(seqs, context, heat);
+  DecodeStep decode_step(std::int64_t seqs, std::int64_t context, const SharedContext& shared,
+                         Heat& heat) override {
+    return model_->decode_step(seqs, context, shared, heat);
   }
   bool decode_step_is_constant() const override { return model_->decode_step_is_constant(); }
   AttentionWork decode_attention_work() const override { return model_->decode_attention_work(); }

@@ -31,7 +31,7 @@ TEST_CASE("handles of one key share a model, those of another do not") {
   CHECK(a1->decode_step_is_constant() == fresh.decode_step_is_constant());
   Heat heat;
   Heat same;
-  CHECK(a1->decode_step(4, 40, heat).total == fresh.decode_step(4, 40, same).total);
+  CHECK(a1->decode_step(4, 40, {}, heat).total == fresh.decode_step(4, 40, {}, same).total);
   for (int i = 0; i < 20; ++i) maker(1 + i, "test/many" + std::to_string(i))();
   const int before = made;
   CHECK(first()->price(shape, Heat{}).total == fresh.price(shape, Heat{}).total);
