@@ -319,6 +319,20 @@ std::vector<AxisValues> given_axes(const FlagSet& flags) {
   return given;
 }
 
+std::vector<AxisValues> join_traces(std::vector<AxisValues> given,
+                                    const std::vector<std::string>& traces) {
+  const Axis* axis = &axes().front();
+  if (given.empty() || given.front().axis != axis) given.insert(given.begin(), {axis, {}});
+  for (const std::string& trace : traces) {
+    std::vector<std::string>& all = given.front().values;
+    if (std::find(all.begin(), all.end(), trace) != all.end()) {
+      throw InputError(fmt::format("{} is named twice, by --trace and --trace-set", trace));
+    }
+    all.push_back(trace);
+  }
+  return given;
+}
+
 std::vector<PlannedRun> product(const RunSpec& base, const std::vector<AxisValues>& given) {
   constexpr std::size_t kMostRuns = 100'000;
   std::vector<PlannedRun> runs{{base, {}}};

@@ -52,6 +52,10 @@ struct AxisValues {
 /// for repeated values and for --x together with --no-x.
 std::vector<AxisValues> given_axes(const FlagSet& flags);
 
+/// `given` with more values for its first axis, the trace.
+std::vector<AxisValues> join_traces(std::vector<AxisValues> given,
+                                    const std::vector<std::string>& traces);
+
 /// One run of the product, with the values of the axes that vary.
 struct PlannedRun {
   RunSpec spec;

@@ -20,28 +20,6 @@ namespace {
 
 constexpr std::int64_t kMostPerStep = 1'000'000'000;
 
-FlagSet declare_flags() {
-  FlagSet flags("explain", "What one engine step costs, by component.");
-  flags.group("The step");
-  flags.add({"batch", "N", "Sequences that decode [0]", Arity::kOne});
-  flags.add({"context", "N", "Cached tokens of each of them [1024]", Arity::kOne});
-  flags.add({"prefill", "N[@P]",
-             "A prompt chunk of N tokens, P of its prompt computed before; "
-             "may be given again",
-             Arity::kEach});
-  flags.add({"heat", "X", "State of sustained compute, 0 (after a pause) to 1 [0]", Arity::kOne});
-  flags.group("The engine");
-  flags.add({"model", "NAME|FILE", "[llama-3.1-8b]", Arity::kOne});
-  flags.add({"hardware", "NAME|FILE", "[h100-sxm]", Arity::kOne});
-  flags.add({"tensor-parallel-size", "N", "[1]", Arity::kOne});
-  flags.add({"quantization", "NAME", "none|fp8|int8|int4 [none]", Arity::kOne});
-  flags.add({"kv-cache-dtype", "NAME", "auto|fp8|int8|int4 [auto]", Arity::kOne});
-  flags.add({"attention", "NAME", "flash|naive [flash]", Arity::kOne});
-  flags.add({"attention-top-k", "N", "Cached tokens a query reads at most [all]", Arity::kOne});
-  flags.footer("Example:\n  simulate explain --batch 64 --context 2000 --prefill 512");
-  return flags;
-}
-
 PrefillChunk parse_chunk(const std::string& text) {
   const std::size_t at = text.find('@');
   PrefillChunk chunk{parse_integer(text.substr(0, at), "--prefill", 1, kMostPerStep), 0};
@@ -91,8 +69,30 @@ std::string parts_table(const StepExplanation& explained, const TextStyle& style
 
 }  // namespace
 
-int run_explain(const std::vector<std::string>& arguments) {
-  FlagSet flags = declare_flags();
+FlagSet explain_flags() {
+  FlagSet flags("explain", "What one engine step costs, by component.");
+  flags.group("The step");
+  flags.add({"batch", "N", "Sequences that decode [0]", Arity::kOne});
+  flags.add({"context", "N", "Cached tokens of each of them [1024]", Arity::kOne});
+  flags.add({"prefill", "N[@P]",
+             "A prompt chunk of N tokens, P of its prompt computed before; "
+             "may be given again",
+             Arity::kEach});
+  flags.add({"heat", "X", "State of sustained compute, 0 (after a pause) to 1 [0]", Arity::kOne});
+  flags.group("The engine");
+  flags.add({"model", "NAME|FILE", "[llama-3.1-8b]", Arity::kOne});
+  flags.add({"hardware", "NAME|FILE", "[h100-sxm]", Arity::kOne});
+  flags.add({"tensor-parallel-size", "N", "[1]", Arity::kOne});
+  flags.add({"quantization", "NAME", "none|fp8|int8|int4 [none]", Arity::kOne});
+  flags.add({"kv-cache-dtype", "NAME", "auto|fp8|int8|int4 [auto]", Arity::kOne});
+  flags.add({"attention", "NAME", "flash|naive [flash]", Arity::kOne});
+  flags.add({"attention-top-k", "N", "Cached tokens a query reads at most [all]", Arity::kOne});
+  flags.footer("Example:\n  simulate explain --batch 64 --context 2000 --prefill 512");
+  return flags;
+}
+
+int run_explain(const std::vector<std::string>& arguments, const std::string&) {
+  FlagSet flags = explain_flags();
   if (!flags.parse(arguments)) {
     write_stdout(flags.help());
     return 0;

@@ -41,6 +41,14 @@ class FlagSet {
   bool parse(const std::vector<std::string>& arguments);
 
   std::string help() const;
+
+  struct Declared {
+    Flag flag;
+    std::string group;
+  };
+  const std::vector<Declared>& declared() const { return declared_; }
+  const std::string& description() const { return description_; }
+
   bool given(const std::string& name) const { return given_.contains(name); }
   /// All values of a flag, in order; empty when it was not given or given as a bare switch.
   const std::vector<std::string>& values(const std::string& name) const;
@@ -48,10 +56,6 @@ class FlagSet {
   std::string value(const std::string& name, std::string_view fallback = "") const;
 
  private:
-  struct Declared {
-    Flag flag;
-    std::string group;
-  };
   std::string verb_, description_, footer_, group_;
   std::vector<Declared> declared_;
   std::map<std::string, std::vector<std::string>> values_;

@@ -19,7 +19,7 @@ struct Interrupted {};
 
 }  // namespace
 
-int run_generate(const std::vector<std::string>& arguments) {
+FlagSet generate_flags() {
   FlagSet flags("generate", "Writes a synthetic trace in the servesim format.");
   flags.group("Flags");
   flags.add(
@@ -29,6 +29,11 @@ int run_generate(const std::vector<std::string>& arguments) {
   flags.add({"output", "FILE", "Where to write; - is stdout [-]", Arity::kOne});
   flags.footer(
       "Example:\n  simulate generate --spec chat --num-prompts 5000 --seed 1 --output t.jsonl");
+  return flags;
+}
+
+int run_generate(const std::vector<std::string>& arguments, const std::string&) {
+  FlagSet flags = generate_flags();
   if (!flags.parse(arguments)) {
     write_stdout(flags.help());
     return 0;

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <functional>
-
-#include "cli/flags.hpp"
+#include "cli/named_lists.hpp"
 #include "cli/outputs.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
@@ -89,19 +87,15 @@ Named specs() {
   return result;
 }
 
-struct NamedList {
-  std::string name;
-  std::string flag;
-  std::function<Named()> entries;
-};
+}  // namespace
 
-std::vector<NamedList> kinds(const Registries& registries) {
+std::vector<NamedList> named_lists(const Registries& registries) {
   return {
-      {"policies", "--policy", [&] { return entries_of(registries.policies); }},
-      {"allocators", "--kv", [&] { return entries_of(registries.allocators); }},
-      {"evictions", "--eviction", [&] { return entries_of(registries.evictions); }},
-      {"routers", "--router", [&] { return entries_of(registries.routers); }},
-      {"step-times", "--step-time", [&] { return entries_of(registries.cost_models); }},
+      {"policies", "--policy", [&registries] { return entries_of(registries.policies); }},
+      {"allocators", "--kv", [&registries] { return entries_of(registries.allocators); }},
+      {"evictions", "--eviction", [&registries] { return entries_of(registries.evictions); }},
+      {"routers", "--router", [&registries] { return entries_of(registries.routers); }},
+      {"step-times", "--step-time", [&registries] { return entries_of(registries.cost_models); }},
       {"models", "--model", models},
       {"hardware", "--hardware", gpus},
       {"links", "--kv-link", links},
@@ -111,21 +105,23 @@ std::vector<NamedList> kinds(const Registries& registries) {
   };
 }
 
-}  // namespace
+FlagSet list_flags() {
+  return {"list",
+          "Lists what can be named.\nUsage: simulate list [policies|allocators|"
+          "evictions|routers|step-times|models|hardware|links|topologies|formats|specs]"};
+}
 
-int run_list(const std::vector<std::string>& arguments) {
+int run_list(const std::vector<std::string>& arguments, const std::string&) {
   Registries registries;
   register_builtins(registries);
-  const std::vector<NamedList> all = kinds(registries);
+  const std::vector<NamedList> all = named_lists(registries);
   std::string wanted;
   std::vector<std::string> rest = arguments;
   if (!rest.empty() && !rest[0].starts_with('-')) {
     wanted = rest[0];
     rest.erase(rest.begin());
   }
-  FlagSet flags("list",
-                "Lists what can be named.\nUsage: simulate list [policies|allocators|"
-                "evictions|routers|step-times|models|hardware|links|topologies|formats|specs]");
+  FlagSet flags = list_flags();
   if (!flags.parse(rest)) {
     write_stdout(flags.help());
     return 0;

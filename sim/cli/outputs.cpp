@@ -34,12 +34,16 @@ bool same_file(const std::string& a, const std::string& b) {
 }  // namespace
 
 void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& inputs) {
-  const std::vector<std::pair<std::string, std::string>> all{
-      {"--json", outputs.json == "-" ? "/dev/stdout" : outputs.json},
-      {"--requests", outputs.requests},
-      {"--schedule-log", outputs.schedule_log},
-      {"--timeline", outputs.timeline},
-      {"--report", outputs.report}};
+  check_distinct({{"--json", outputs.json == "-" ? "/dev/stdout" : outputs.json},
+                  {"--requests", outputs.requests},
+                  {"--schedule-log", outputs.schedule_log},
+                  {"--timeline", outputs.timeline},
+                  {"--report", outputs.report}},
+                 inputs);
+}
+
+void check_distinct(const std::vector<std::pair<std::string, std::string>>& all,
+                    const std::vector<std::string>& inputs) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [flag, path] = all[i];
     if (path.empty()) continue;

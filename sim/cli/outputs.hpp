@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/atomic_file.hpp"
@@ -23,6 +24,10 @@ struct OutputPaths {
 
 /// Throws InputError when two outputs are one file, or an output is one of `inputs`.
 void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& inputs);
+
+/// The same for any outputs: pairs of a flag and a path, which may be empty.
+void check_distinct(const std::vector<std::pair<std::string, std::string>>& outputs,
+                    const std::vector<std::string>& inputs);
 
 /// The open outputs. What is not committed leaves no file.
 class Outputs {

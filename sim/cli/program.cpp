@@ -39,18 +39,15 @@ std::string command_line(const std::vector<std::string>& arguments) {
 }
 
 int dispatch(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0].starts_with('-')) {
-    return run_simulate(arguments, command_line(arguments));
+  const std::string command = command_line(arguments);
+  if (arguments.empty() || arguments[0].starts_with('-')) return run_simulate(arguments, command);
+  std::vector<std::string> known;
+  for (const Verb& verb : verbs()) {
+    if (!verb.name.empty()) known.push_back(verb.name);
+    if (verb.name != arguments[0]) continue;
+    return verb.run({arguments.begin() + 1, arguments.end()}, command);
   }
-  const std::string& verb = arguments[0];
-  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
-  if (verb == "list") return run_list(rest);
-  if (verb == "generate") return run_generate(rest);
-  if (verb == "explain") return run_explain(rest);
-  if (verb == "size") return run_size(rest, command_line(arguments));
-  if (verb == "validate") return run_validate(rest);
-  if (verb == "help") return run_simulate({"--help"}, "");
-  throw unknown_name("verb", verb, {"list", "generate", "explain", "size", "validate", "help"});
+  throw unknown_name("verb", arguments[0], known);
 }
 
 /// One line, whatever the message held.

@@ -31,13 +31,17 @@ std::string clock_text(double seconds) {
 std::string progress_text(const ProgressState& state, double elapsed_s, std::size_t width) {
   const auto read = static_cast<double>(state.requests_read);
   std::string text = " ";
-  if (state.requests_total > 0) {
-    const double share = std::min(read / static_cast<double>(state.requests_total), 1.0);
+  if (state.share || state.requests_total > 0) {
+    const double share =
+        state.share.value_or(std::min(read / static_cast<double>(state.requests_total), 1.0));
     text += fmt::format("{} {:3.0f}%", bar(share), 100 * share);
     if (share > 0.02) text += fmt::format("  {} left", clock_text(elapsed_s * (1 - share) / share));
     text += "  ";
   }
-  if (state.runs > 1) text += fmt::format("run {} of {}  ", state.runs_done + 1, state.runs);
+  if (state.runs > 1) {
+    text += fmt::format("{} {} of {}  ", state.noun, std::min(state.runs_done + 1, state.runs),
+                        state.runs);
+  }
   text += with_thousands(static_cast<std::int64_t>(state.requests_read)) + " requests";
   if (state.runs == 1) text += fmt::format(", {} simulated", clock_text(state.simulated_s));
   while (!text.empty() && display_width(text) > width) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace servesim {
@@ -14,6 +15,8 @@ struct ProgressState {
   std::uint64_t requests_read = 0;   ///< over all runs
   std::uint64_t requests_total = 0;  ///< over all runs; 0: not known
   double simulated_s = 0;            ///< of the run in progress
+  std::string noun = "run";          ///< what is counted
+  std::optional<double> share;       ///< of the work that is done; absent: by requests
 };
 
 /// Redraws one line, starting after a second; erases it at the end. Silent when not `enabled`.

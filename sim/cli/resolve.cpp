@@ -131,6 +131,7 @@ void Resolver::resolve_flags(const RunSpec& spec, ResolvedRun& run) {
   run.model = engine.inputs.model.name;
   run.hardware = engine.inputs.hardware.name;
   run.tensor_parallel_size = engine.inputs.deployment.tensor_parallel;
+  run.model_context = engine.inputs.model.max_position;
   run.cluster.scheduler = engine.scheduler;
   run.cluster.host = engine.host;
   run.parts.make_policy = policy.make;
@@ -161,6 +162,13 @@ void Resolver::resolve_engine_config(const RunSpec& spec, ResolvedRun& run) {
 void set_trace_format(ResolvedRun& run, const std::string& format) {
   run.config.erase("hash");
   run.config["trace_format"] = format;
+  run.config["hash"] = canonical_hash(run.config);
+}
+
+void set_request_rate(ResolvedRun& run, const std::string& text, double rate) {
+  run.load.request_rate = rate;
+  run.config.erase("hash");
+  run.config["request_rate"] = text;
   run.config["hash"] = canonical_hash(run.config);
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct ResolvedRun {
   LoadOptions load;
   std::string policy, kv, model, hardware;
   std::int64_t tensor_parallel_size = 1;
+  std::int64_t model_context =
+      0;  ///< the longest sequence of the model; 0: it has no limit of its own
   /// Of disaggregated runs: the two pools, of which all that is above describes the prefill one.
   std::int64_t decode_tensor_parallel_size = 1;
   std::string decode_hardware, kv_link;
@@ -36,9 +39,15 @@ struct ResolvedRun {
   ClusterConfig cluster;
   ClusterParts parts;
   GoodputTargets targets;
+  std::optional<double> gpu_hour_cost;  ///< dollars
   KvFacts kv_facts;
   nlohmann::json config;  ///< all that can change the result, and its hash
   std::vector<std::string> warnings;
+
+  std::int64_t gpus() const {
+    const std::int64_t decode = cluster.disaggregated ? cluster.disaggregated->replicas : 0;
+    return tensor_parallel_size * cluster.replicas + decode_tensor_parallel_size * decode;
+  }
 };
 
 /// Resolves runs against one set of registries; models and GPUs are read once.
@@ -76,6 +85,10 @@ class Resolver {
 /// Enters the format that "auto" turned out to be into the run's configuration, and renews its
 /// hash.
 void set_trace_format(ResolvedRun& run, const std::string& format);
+
+/// Replaces the arrivals by a process of `rate`, given as `text`, as --request-rate does, and
+/// renews the configuration's hash.
+void set_request_rate(ResolvedRun& run, const std::string& text, double rate);
 
 /// "ttft:500" and the like. Throws InputError for unknown names, repeated ones and targets that are
 /// not positive.

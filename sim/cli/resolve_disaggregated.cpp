@@ -209,6 +209,7 @@ void Resolver::resolve_disaggregated(const RunSpec& spec, const PolicyEntry& pol
   run.hardware = prefill.inputs.hardware.name;
   run.decode_hardware = decode.inputs.hardware.name;
   run.tensor_parallel_size = prefill_gpus;
+  run.model_context = prefill.inputs.model.max_position;
   run.decode_tensor_parallel_size = decode_gpus;
   run.decode_kv_facts = kv_facts_of(run.kv, decode.scheduler, decode_gpus);
   run.cluster.scheduler = prefill.scheduler;

@@ -64,8 +64,9 @@ class Pool {
       if (at >= runs_.size()) break;
       const ResolvedRun& run = runs_[at];
       try {
-        results_[at] =
-            run_one(run, traces_.at(run.trace_path, run.trace), options_.taps, controls_[at]);
+        RunTaps taps = options_.taps;
+        if (options_.columns != nullptr) taps.observer = &(*options_.columns)[at];
+        results_[at] = run_one(run, traces_.at(run.trace_path, run.trace), taps, controls_[at]);
       } catch (...) {
         // Runs before this one have started already, so the first error in order is found whatever
         // the number of threads.
@@ -99,9 +100,7 @@ class Pool {
     state.runs_done = done_;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const ResolvedRun& run = runs_[i];
-      const std::uint64_t total = traces_.at(run.trace_path, run.trace).summary().requests;
-      const std::uint64_t limit = run.load.num_prompts;
-      state.requests_total += limit > 0 ? std::min(limit, total) : total;
+      state.requests_total += requests_of(run, traces_);
       state.requests_read += controls_[i].requests_read;
       state.simulated_s =
           std::max(state.simulated_s, static_cast<double>(controls_[i].simulated_ns) * 1e-9);
@@ -151,31 +150,29 @@ void fill_in_engines(const ResolvedRun& run, const ClusterOutcome& outcome, RunR
   result.peak_bytes_per_s = mean(&EngineResult::peak_bytes_per_s);
 }
 
-}  // namespace
-
-RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTaps& taps,
-                  RunControl& control) {
+/// `observer` passes on to `metrics`, or is it.
+RunResult carry_out(const ResolvedRun& run, const TraceSource& trace, MetricsCollector& metrics,
+                    Observer& observer, ScheduleLogWriter* log, RunControl& control) {
   const auto start = std::chrono::steady_clock::now();
   const double cpu_start_s = thread_cpu_s();
-  MetricsCollector metrics(run.targets);
-  ObserverList observers;
-  observers.add(metrics);
-  std::optional<SeriesCollector> series;
-  if (taps.observer != nullptr) observers.add(*taps.observer);
-  if (taps.timeline != nullptr) observers.add(*taps.timeline);
-  if (taps.series != nullptr) observers.add(series.emplace(*taps.series));
+  const bool with_scenario = !run.cluster.scenario.empty();
   TimelineRecorder timeline;
-  if (!run.cluster.scenario.empty()) observers.add(timeline);
+  ObserverList both;
+  if (with_scenario) {
+    both.add(observer);
+    both.add(timeline);
+  }
   const std::unique_ptr<TraceReader> reader = apply_load(trace.open(), run.load);
   RunResult result;
-  TicketNames* names = taps.log != nullptr ? &taps.log->names() : nullptr;
+  TicketNames* names = log != nullptr ? &log->names() : nullptr;
   ClusterOutcome outcome =
-      run_cluster(run.cluster, run.parts, *reader, observers, taps.log, names, control);
+      run_cluster(run.cluster, run.parts, *reader,
+                  with_scenario ? static_cast<Observer&>(both) : observer, log, names, control);
   fill_in_engines(run, outcome, result);
   result.transfers = std::move(outcome.transfers);
   result.faults = outcome.faults;
   constexpr std::size_t kTimelineBuckets = 60;
-  if (!run.cluster.scenario.empty()) result.timeline = timeline.buckets(kTimelineBuckets);
+  if (with_scenario) result.timeline = timeline.buckets(kTimelineBuckets);
   result.trace = trace_label(run.trace_path);
   result.policy = run.policy;
   result.model = run.model;
@@ -183,12 +180,41 @@ RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTap
   result.hardware =
       alike ? run.hardware : fmt::format("{} + {}", run.hardware, run.decode_hardware);
   result.config = run.config;
+  result.gpus = run.gpus();
+  result.gpu_hour_cost = run.gpu_hour_cost;
   result.metrics = metrics.finish();
-  if (series) result.series = std::make_shared<RunSeries>(series->finish());
   result.warnings = warnings_of(run, trace, result.metrics);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.cpu_s = thread_cpu_s() - cpu_start_s;
   return result;
+}
+
+}  // namespace
+
+RunResult run_with(const ResolvedRun& run, const TraceSource& trace, MetricsCollector& metrics,
+                   RunControl& control) {
+  return carry_out(run, trace, metrics, metrics, nullptr, control);
+}
+
+RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTaps& taps,
+                  RunControl& control) {
+  MetricsCollector metrics(run.targets);
+  ObserverList observers;
+  observers.add(metrics);
+  std::optional<SeriesCollector> series;
+  if (taps.observer != nullptr) observers.add(*taps.observer);
+  if (taps.timeline != nullptr) observers.add(*taps.timeline);
+  if (taps.series != nullptr) observers.add(series.emplace(*taps.series));
+  Observer& observer = observers.size() > 1 ? static_cast<Observer&>(observers) : metrics;
+  RunResult result = carry_out(run, trace, metrics, observer, taps.log, control);
+  if (series) result.series = std::make_shared<RunSeries>(series->finish());
+  return result;
+}
+
+std::uint64_t requests_of(const ResolvedRun& run, const TraceSet& traces) {
+  const std::uint64_t total = traces.at(run.trace_path, run.trace).summary().requests;
+  const std::uint64_t limit = run.load.num_prompts;
+  return limit > 0 ? std::min(limit, total) : total;
 }
 
 RunnerOutcome run_all(const std::vector<ResolvedRun>& runs, const TraceSet& traces,

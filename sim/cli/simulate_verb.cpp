@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <thread>
 
 #include "cli/axes.hpp"
+#include "cli/compare_runs.hpp"
 #include "cli/flags.hpp"
+#include "cli/gpu_cost.hpp"
 #include "cli/headline.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/outputs.hpp"
 #include "cli/resolve.hpp"
 #include "cli/runner.hpp"
+#include "cli/running_flags.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
@@ -23,48 +25,6 @@
 
 namespace servesim {
 namespace {
-
-FlagSet declare_flags() {
-  FlagSet flags("",
-                "Replays request traces through a simulated LLM server and reports what its users "
-                "would see.\nOther verbs: simulate list | generate | explain | size | validate, "
-                "each with --help.");
-  flags.group("Traces");
-  add_axes(flags, Axis::Scope::kTrace);
-  flags.group("Engine (each takes a list: --block-size 1,16,64; the runs are the product)");
-  add_axes(flags, Axis::Scope::kEngine);
-  flags.add({"engine-config", "FILE",
-             "Scheduler settings and a linear step time from a JSON file, instead of these flags",
-             Arity::kOne});
-  flags.group("Load (lists too)");
-  add_axes(flags, Axis::Scope::kLoad);
-  flags.group("Results");
-  flags.add(
-      {"goodput", "NAME:MS ...", "Latency targets: ttft:500 tpot:50 e2el:10000", Arity::kMany});
-  flags.add({"json", "FILE", "Write all results as JSON; - is stdout, instead of the table",
-             Arity::kOne});
-  flags.add({"requests", "FILE", "Write a row per request; .csv or .jsonl", Arity::kOne});
-  flags.add({"schedule-log", "FILE", "Write every scheduler decision as JSON lines", Arity::kOne});
-  flags.add({"timeline", "FILE",
-             "Write a trace of steps and requests for Perfetto; .json or .json.gz", Arity::kOne});
-  flags.add({"timeline-window", "START:END",
-             "Seconds after the first arrival that --timeline holds [0:60]", Arity::kOne});
-  flags.add(
-      {"report", "FILE", "Write an HTML report of all runs; one file, opens offline", Arity::kOne});
-  flags.group("Running");
-  flags.add({"seed", "N", "Seed of everything random [0]", Arity::kOne});
-  flags.add({"threads", "N", "Runs at the same time [all cores]", Arity::kOne});
-  flags.add({"quiet", "", "No table, no progress", Arity::kNone});
-  flags.add({"no-progress", "", "No progress line", Arity::kNone});
-  flags.add({"version", "", "Show the version", Arity::kNone});
-  flags.footer(
-      "Examples:\n"
-      "  simulate --trace workloads/chat.jsonl --policy continuous\n"
-      "  simulate --trace chat.jsonl --policy static,continuous,chunked --request-rate 4,8,16\n"
-      "  simulate --trace azure.csv.gz --model llama-3.1-70b --tensor-parallel-size 4 --json "
-      "out.json");
-  return flags;
-}
 
 /// Flags of the engine that contradict --engine-config, which states them all.
 void check_engine_config(const FlagSet& flags, const std::vector<AxisValues>& given) {
@@ -105,19 +65,24 @@ struct Plan {
 };
 
 Plan make_plan(const FlagSet& flags, const RunSpec& base, const Registries& registries) {
-  const std::vector<AxisValues> given = given_axes(flags);
-  if (!flags.given("trace")) {
+  std::vector<AxisValues> given = given_axes(flags);
+  for (const std::string& folder : flags.values("trace-set")) {
+    given = join_traces(std::move(given), traces_in(folder));
+  }
+  if (!flags.given("trace") && !flags.given("trace-set")) {
     throw InputError(
         "--trace FILE is missing: the requests to replay (workloads/ has some; "
         "see --help)");
   }
   check_engine_config(flags, given);
   const GoodputTargets targets = parse_goodput(flags.values("goodput"));
+  const GpuHourCost price(flags.values("gpu-hour-cost"));
   Plan plan;
   plan.planned = product(base, given);
   Resolver resolver(registries);
   for (const PlannedRun& planned : plan.planned) {
     plan.runs.push_back(resolver.resolve(planned.spec, targets));
+    plan.runs.back().gpu_hour_cost = price.of(plan.runs.back().hardware);
   }
   return plan;
 }
@@ -140,20 +105,28 @@ std::vector<std::string> input_files(const FlagSet& flags) {
 }
 
 std::string table_of(const Plan& plan, const std::vector<std::optional<RunResult>>& results,
-                     const TextStyle& style) {
+                     const std::optional<Comparison>& comparison, const TextStyle& style) {
   std::vector<ResultRow> rows;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i]) rows.push_back({&*results[i], plan.planned[i].varied});
   }
-  return result_table(headline(plan.runs), rows, style);
+  const std::string title = headline(plan.runs);
+  if (!comparison) return result_table(title, rows, style);
+  if (!prefers_metric_tables(*comparison)) {
+    return result_table(title, rows, style) + verdict_text(*comparison, style);
+  }
+  return fmt::format("\n {}\n\n", paint(title, kBold, style)) + metric_tables(*comparison, style) +
+         result_warnings(rows, style) + verdict_text(*comparison, style);
 }
 
-std::string json_of(const RunnerOutcome& outcome, const std::string& command, std::uint64_t seed) {
+std::string json_of(const RunnerOutcome& outcome, const std::optional<Comparison>& comparison,
+                    const std::string& command, std::uint64_t seed) {
   std::vector<RunResult> finished;
   for (const std::optional<RunResult>& result : outcome.results) {
     if (result) finished.push_back(*result);
   }
-  return result_json(finished, command, seed);
+  return result_json(finished, command, seed,
+                     comparison ? comparison_json(*comparison) : nlohmann::ordered_json());
 }
 
 std::string report_of(const Plan& plan, const std::vector<std::optional<RunResult>>& results,
@@ -174,17 +147,52 @@ TimelineWindow timeline_window(const FlagSet& flags) {
   return parse_timeline_window(flags.value("timeline-window"));
 }
 
-std::size_t thread_count(const FlagSet& flags) {
-  if (flags.given("threads")) {
-    return static_cast<std::size_t>(parse_integer(flags.value("threads"), "--threads", 1, 1024));
-  }
-  return std::max(1U, std::thread::hardware_concurrency());
-}
-
 }  // namespace
 
+FlagSet simulate_flags() {
+  FlagSet flags("",
+                "Replays request traces through a simulated LLM server and reports what its users "
+                "would see.\nOther verbs and topics: simulate help.");
+  flags.group("Traces");
+  add_axes(flags, Axis::Scope::kTrace);
+  flags.add(
+      {"trace-set", "DIR", "Every trace of a folder, by name; may be given again", Arity::kEach});
+  flags.group("Engine (each takes a list: --block-size 1,16,64; the runs are the product)");
+  add_axes(flags, Axis::Scope::kEngine);
+  flags.add({"engine-config", "FILE",
+             "Scheduler settings and a linear step time from a JSON file, instead of these flags",
+             Arity::kOne});
+  flags.group("Load (lists too)");
+  add_axes(flags, Axis::Scope::kLoad);
+  flags.group("Results");
+  flags.add(
+      {"goodput", "NAME:MS ...", "Latency targets: ttft:500 tpot:50 e2el:10000", Arity::kMany});
+  flags.add({"gpu-hour-cost", "X|NAME:X ...",
+             "Dollars per GPU and hour, for all or by --hardware: shows $ per million tokens",
+             Arity::kMany});
+  flags.add({"json", "FILE", "Write all results as JSON; - is stdout, instead of the table",
+             Arity::kOne});
+  flags.add({"requests", "FILE", "Write a row per request; .csv or .jsonl", Arity::kOne});
+  flags.add({"schedule-log", "FILE", "Write every scheduler decision as JSON lines", Arity::kOne});
+  flags.add({"timeline", "FILE",
+             "Write a trace of steps and requests for Perfetto; .json or .json.gz", Arity::kOne});
+  flags.add({"timeline-window", "START:END",
+             "Seconds after the first arrival that --timeline holds [0:60]", Arity::kOne});
+  flags.add(
+      {"report", "FILE", "Write an HTML report of all runs; one file, opens offline", Arity::kOne});
+  add_running_flags(flags);
+  flags.add({"version", "", "Show the version", Arity::kNone});
+  flags.footer(
+      "Examples:\n"
+      "  simulate --trace workloads/chat.jsonl --policy continuous\n"
+      "  simulate --trace chat.jsonl --policy static,continuous,chunked --request-rate 4,8,16\n"
+      "  simulate --trace azure.csv.gz --model llama-3.1-70b --tensor-parallel-size 4 --json "
+      "out.json");
+  return flags;
+}
+
 int run_simulate(const std::vector<std::string>& arguments, const std::string& command) {
-  FlagSet flags = declare_flags();
+  FlagSet flags = simulate_flags();
   if (!flags.parse(arguments)) {
     write_stdout(flags.help());
     return 0;
@@ -200,7 +208,7 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
   const bool quiet = flags.given("quiet");
   RunnerOptions options;
   options.threads = thread_count(flags);
-  options.progress = !quiet && !flags.given("no-progress") && is_terminal(STDERR_FILENO);
+  options.progress = shows_progress(flags);
 
   Registries registries;
   register_builtins(registries);
@@ -219,8 +227,14 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
   options.taps = {outputs.requests(), log ? &*log : nullptr, outputs.timeline(),
                   outputs.report() ? &detail : nullptr};
 
+  std::vector<std::uint64_t> requests;
+  for (const ResolvedRun& run : plan.runs) requests.push_back(requests_of(run, plan.traces));
+  std::vector<RequestColumns> columns = make_columns(plan.planned, requests);
+  if (!columns.empty()) options.columns = &columns;
+
   const RunnerOutcome outcome = run_all(plan.runs, plan.traces, options);
-  const std::string json = json_of(outcome, command, base.seed);
+  const std::optional<Comparison> comparison = compare_runs(plan.planned, outcome.results, columns);
+  const std::string json = json_of(outcome, comparison, command, base.seed);
   if (!outcome.interrupted) {
     if (outputs.timeline() != nullptr) {
       const RunResult& result = *outcome.results.front();
@@ -232,7 +246,7 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
   if (outputs.json_on_stdout()) {
     write_stdout(json);
   } else if (!quiet) {
-    write_stdout(table_of(plan, outcome.results, style_for(STDOUT_FILENO)));
+    write_stdout(table_of(plan, outcome.results, comparison, style_for(STDOUT_FILENO)));
   }
   if (outputs.timeline() != nullptr && !quiet && !outcome.interrupted) {
     const std::string warning = outputs.timeline()->warning();

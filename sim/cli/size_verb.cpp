@@ -29,35 +29,6 @@ const std::vector<std::string> kSizeAxes{
 /// Those of them that training takes too.
 const std::vector<std::string> kTrainingAxes{"model", "hardware"};
 
-FlagSet declare_size_flags() {
-  FlagSet flags("size",
-                "Will it fit, and how fast can it be at most: the HBM budget as a calculator.\n"
-                "Lists give the product; sums are over the tensor-parallel GPUs, in decimal GB.");
-  flags.group("What to size (each takes a list)");
-  flags.add({"context", "N", "Tokens of each sequence [2048]", Arity::kEach});
-  flags.add({"batch", "N", "Sequences at once [1]", Arity::kEach});
-  flags.group("The engine (each takes a list)");
-  add_axes(flags, kSizeAxes);
-  flags.add(
-      {"hbm-bandwidth", "SIZE/s", "HBM rate of a GPU, as 2TB/s [the profile's]", Arity::kOne});
-  flags.group("Training");
-  flags.add(
-      {"training", "", "Size training instead: AdamW in mixed precision on one GPU", Arity::kNone});
-  add_training_flags(flags);
-  flags.group("Results");
-  flags.add(
-      {"json", "FILE", "Write all rows as JSON; - is stdout, instead of the table", Arity::kOne});
-  flags.add({"curve", "", "Throughput against latency of every row, not of a single one only",
-             Arity::kNone});
-  flags.footer(
-      "Examples:\n"
-      "  simulate size --model llama-3-8b --context 2048,8192 --batch 1,32\n"
-      "  simulate size --model llama-3.1-70b --tensor-parallel-size 2,4 --quantization none,fp8\n"
-      "  simulate size --training --model llama-3-8b --batch 8 --context 4096 --checkpointing "
-      "none,full");
-  return flags;
-}
-
 /// Settings that are read once and used by many rows.
 class SizeInputs {
  public:
@@ -228,8 +199,37 @@ void write_sizes(const FlagSet& flags, const std::string& table, const std::stri
   write_stdout(table);
 }
 
+FlagSet size_flags() {
+  FlagSet flags("size",
+                "Will it fit, and how fast can it be at most: the HBM budget as a calculator.\n"
+                "Lists give the product; sums are over the tensor-parallel GPUs, in decimal GB.");
+  flags.group("What to size (each takes a list)");
+  flags.add({"context", "N", "Tokens of each sequence [2048]", Arity::kEach});
+  flags.add({"batch", "N", "Sequences at once [1]", Arity::kEach});
+  flags.group("The engine (each takes a list)");
+  add_axes(flags, kSizeAxes);
+  flags.add(
+      {"hbm-bandwidth", "SIZE/s", "HBM rate of a GPU, as 2TB/s [the profile's]", Arity::kOne});
+  flags.group("Training");
+  flags.add(
+      {"training", "", "Size training instead: AdamW in mixed precision on one GPU", Arity::kNone});
+  add_training_flags(flags);
+  flags.group("Results");
+  flags.add(
+      {"json", "FILE", "Write all rows as JSON; - is stdout, instead of the table", Arity::kOne});
+  flags.add({"curve", "", "Throughput against latency of every row, not of a single one only",
+             Arity::kNone});
+  flags.footer(
+      "Examples:\n"
+      "  simulate size --model llama-3-8b --context 2048,8192 --batch 1,32\n"
+      "  simulate size --model llama-3.1-70b --tensor-parallel-size 2,4 --quantization none,fp8\n"
+      "  simulate size --training --model llama-3-8b --batch 8 --context 4096 --checkpointing "
+      "none,full");
+  return flags;
+}
+
 int run_size(const std::vector<std::string>& arguments, const std::string& command) {
-  FlagSet flags = declare_size_flags();
+  FlagSet flags = size_flags();
   if (!flags.parse(arguments)) {
     write_stdout(flags.help());
     return 0;

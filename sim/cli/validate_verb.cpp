@@ -14,7 +14,16 @@
 namespace servesim {
 namespace {
 
-FlagSet declare_validate_flags() {
+/// $SERVESIM_SHARED/measured, else ../shared/measured beside the project.
+std::string default_data() {
+  const char* shared = std::getenv("SERVESIM_SHARED");
+  const std::filesystem::path base = shared != nullptr ? shared : data_dir() + "/../shared";
+  return (base / "measured").lexically_normal().string();
+}
+
+}  // namespace
+
+FlagSet validate_flags() {
   FlagSet flags("validate",
                 "Checks predictions against published measurements; nothing is fitted to them.");
   flags.group("What and where");
@@ -32,17 +41,8 @@ FlagSet declare_validate_flags() {
   return flags;
 }
 
-/// $SERVESIM_SHARED/measured, else ../shared/measured beside the project.
-std::string default_data() {
-  const char* shared = std::getenv("SERVESIM_SHARED");
-  const std::filesystem::path base = shared != nullptr ? shared : data_dir() + "/../shared";
-  return (base / "measured").lexically_normal().string();
-}
-
-}  // namespace
-
-int run_validate(const std::vector<std::string>& arguments) {
-  FlagSet flags = declare_validate_flags();
+int run_validate(const std::vector<std::string>& arguments, const std::string&) {
+  FlagSet flags = validate_flags();
   if (!flags.parse(arguments)) {
     write_stdout(flags.help());
     return 0;

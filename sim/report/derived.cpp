@@ -59,6 +59,22 @@ EngineRates engine_rates_of(const RunResult& result) {
   return engine_rates_of(static_cast<const EngineResult&>(result), result.metrics.duration_s);
 }
 
+Cost cost_of(double gpu_hour_cost, std::int64_t gpus, double duration_s, double output_tokens,
+             double total_tokens) {
+  constexpr double kSecondsPerHour = 3600;
+  constexpr double kMillion = 1e6;
+  const double usd = gpu_hour_cost * static_cast<double>(gpus) * duration_s / kSecondsPerHour;
+  return {gpu_hour_cost, usd, ratio(usd * kMillion, output_tokens),
+          ratio(usd * kMillion, total_tokens)};
+}
+
+Cost cost_of(const RunResult& result) {
+  const Metrics& m = result.metrics;
+  const auto output = static_cast<double>(m.total_output_tokens);
+  return cost_of(result.gpu_hour_cost.value(), result.gpus, m.duration_s, output,
+                 output + static_cast<double>(m.total_input_tokens));
+}
+
 TransferFigures transfer_figures_of(const RunResult& result) {
   TransferFigures figures;
   double sum = 0;

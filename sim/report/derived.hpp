@@ -41,6 +41,16 @@ struct TransferFigures {
 };
 TransferFigures transfer_figures_of(const RunResult& result);
 
+/// What a run cost: its GPUs, rented for its duration.
+struct Cost {
+  double gpu_hour_cost = 0, usd = 0;
+  double per_million_output_tokens = 0, per_million_tokens = 0;  ///< dollars; 0 without tokens
+};
+Cost cost_of(double gpu_hour_cost, std::int64_t gpus, double duration_s, double output_tokens,
+             double total_tokens);
+/// REQUIRES: result.gpu_hour_cost.
+Cost cost_of(const RunResult& result);
+
 /// The sums over all replicas; kv_peak and last_step_end are the highest.
 EngineStats sum_of(std::span<const EngineStats> replicas);
 

@@ -21,6 +21,9 @@ class MetricsCollector : public Observer {
   void on_request(const RequestRecord& record) override;
   void on_token_gaps(SimTime gap, std::int64_t count) override { itl_.add(gap, count); }
 
+  /// Completed requests so far that met every target.
+  std::int64_t good() const { return metrics_.good; }
+
   /// The metrics of all that was seen. Call once, at the end of the run.
   Metrics finish();
 
@@ -51,6 +54,7 @@ std::int64_t output_tokens_of(const RequestRecord& record);
 class ObserverList : public Observer {
  public:
   void add(Observer& observer) { observers_.push_back(&observer); }
+  std::size_t size() const { return observers_.size(); }
   void on_request(const RequestRecord& record) override {
     for (Observer* observer : observers_) observer->on_request(record);
   }

@@ -182,27 +182,45 @@ Json sim_json(const RunResult& result) {
 
 }  // namespace
 
-nlohmann::ordered_json run_json(const RunResult& result) {
-  const Metrics& m = result.metrics;
+Json run_json(const RunResult& result) {
   Json run;
   run["trace"] = result.trace;
   run["policy"] = result.policy;
   run["model"] = result.model;
   run["hardware"] = result.hardware;
   run["config"] = result.config;
-  run["requests"] = {{"total", m.total},
-                     {"completed", m.completed},
-                     {"rejected", m.rejected},
-                     {"unfinished", m.unfinished}};
-  add_vllm_keys(run, result);
-  run["kv"] = kv_json(result, kv_pool_of(result));
-  run["engine"] = engine_json(result, engine_rates_of(result));
-  run["links"] = links_json(result);
-  add_disaggregation(run, result);
-  add_faults(run, result);
+  run.update(metrics_json(result));
   run["warnings"] = result.warnings;
   run["sim"] = sim_json(result);
   return run;
+}
+
+Json metrics_json(const RunResult& result) {
+  const Metrics& m = result.metrics;
+  Json json;
+  json["requests"] = {{"total", m.total},
+                      {"completed", m.completed},
+                      {"rejected", m.rejected},
+                      {"unfinished", m.unfinished}};
+  add_vllm_keys(json, result);
+  json["kv"] = kv_json(result, kv_pool_of(result));
+  json["engine"] = engine_json(result, engine_rates_of(result));
+  json["links"] = links_json(result);
+  add_disaggregation(json, result);
+  add_faults(json, result);
+  if (result.gpu_hour_cost) {
+    json["cost"] = cost_json(cost_of(result));
+    json["cost"]["gpus"] = result.gpus;
+  }
+  return json;
+}
+
+Json cost_json(const Cost& cost) {
+  const bool any = cost.per_million_output_tokens > 0 || cost.usd == 0;
+  return {{"gpu_hour_cost", cost.gpu_hour_cost},
+          {"usd", cost.usd},
+          {"usd_per_million_output_tokens", or_null(any, cost.per_million_output_tokens)},
+          {"usd_per_million_tokens", or_null(any, cost.per_million_tokens)}};
 }
 
 std::string version() {
@@ -210,7 +228,7 @@ std::string version() {
 }
 
 std::string result_json(const std::vector<RunResult>& runs, const std::string& command,
-                        std::uint64_t seed) {
+                        std::uint64_t seed, const Json& comparison) {
   Json document;
   document["schema"] = "servesim/result/v1";
   document["version"] = version();
@@ -218,6 +236,7 @@ std::string result_json(const std::vector<RunResult>& runs, const std::string& c
   document["seed"] = seed;
   Json& list = document["runs"] = Json::array();
   for (const RunResult& result : runs) list.push_back(run_json(result));
+  if (!comparison.is_null()) document["comparison"] = comparison;
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -114,6 +114,14 @@ std::vector<Figure> figures_for(const std::vector<ResultRow>& rows) {
                        [](const RunResult& r) { return throughput_of(r.metrics).good_per_s; }});
   }
   for (Figure& figure : latency_figures()) figures.push_back(std::move(figure));
+  if (std::any_of(rows.begin(), rows.end(),
+                  [](const ResultRow& row) { return row.result->gpu_hour_cost.has_value(); })) {
+    figures.push_back({"cost", "$/Mtok out", Better::kLower, 0, [](const RunResult& r) {
+                         return r.gpu_hour_cost && r.metrics.total_output_tokens > 0
+                                    ? std::optional(cost_of(r).per_million_output_tokens)
+                                    : std::nullopt;
+                       }});
+  }
   for (Figure& figure : engine_figures()) figures.push_back(std::move(figure));
   const bool split = std::any_of(rows.begin(), rows.end(),
                                  [](const ResultRow& row) { return !row.result->pools.empty(); });
@@ -158,8 +166,27 @@ std::string row_name(const ResultRow& row) {
   return name;
 }
 
-/// Each warning once, with the runs it holds for unless it holds for all.
-std::string warning_lines(const std::vector<ResultRow>& rows, const TextStyle& style) {
+}  // namespace
+
+std::string with_thousands(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  const std::ptrdiff_t first = value < 0 ? 1 : 0;
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > first; at -= 3) {
+    digits.insert(digits.begin() + at, ',');
+  }
+  return digits;
+}
+
+std::string short_number(double value) {
+  const double size = std::abs(value);
+  if (size >= 999.95) return with_thousands(std::llround(value));
+  if (size >= 99.995) return fmt::format("{:.1f}", value);
+  if (size >= 9.9995 || size == 0) return fmt::format("{:.2f}", value);
+  return fmt::format("{:.3f}", value);
+}
+
+// Each warning once, with the runs it holds for unless it holds for all.
+std::string result_warnings(const std::vector<ResultRow>& rows, const TextStyle& style) {
   std::vector<std::pair<std::string, std::vector<std::string>>> warnings;
   for (const ResultRow& row : rows) {
     for (const std::string& warning : row.result->warnings) {
@@ -186,25 +213,6 @@ std::string warning_lines(const std::vector<ResultRow>& rows, const TextStyle& s
   return text;
 }
 
-}  // namespace
-
-std::string with_thousands(std::int64_t value) {
-  std::string digits = std::to_string(value);
-  const std::ptrdiff_t first = value < 0 ? 1 : 0;
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > first; at -= 3) {
-    digits.insert(digits.begin() + at, ',');
-  }
-  return digits;
-}
-
-std::string short_number(double value) {
-  const double size = std::abs(value);
-  if (size >= 999.95) return with_thousands(std::llround(value));
-  if (size >= 99.995) return fmt::format("{:.1f}", value);
-  if (size >= 9.9995 || size == 0) return fmt::format("{:.2f}", value);
-  return fmt::format("{:.3f}", value);
-}
-
 std::string result_table(const std::string& headline, const std::vector<ResultRow>& rows,
                          const TextStyle& style) {
   if (rows.empty()) return {};
@@ -225,7 +233,7 @@ std::string result_table(const std::string& headline, const std::vector<ResultRo
   std::string text =
       fmt::format("\n {}\n\n{}\n", paint(headline, kBold, style), table.render(style));
   if (marked) text += fmt::format("{}\n", paint(" * best of its trace", kDim, style));
-  return text + warning_lines(rows, style);
+  return text + result_warnings(rows, style);
 }
 
 }  // namespace servesim

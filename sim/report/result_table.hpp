@@ -20,6 +20,9 @@ struct ResultRow {
 std::string result_table(const std::string& headline, const std::vector<ResultRow>& rows,
                          const TextStyle& style);
 
+/// The warnings of `rows` alone, each once, a line each.
+std::string result_warnings(const std::vector<ResultRow>& rows, const TextStyle& style);
+
 /// "12,345,678".
 std::string with_thousands(std::int64_t value);
 /// About four significant digits, thousands separated: "12,345", "123.4", "12.34", "1.234".

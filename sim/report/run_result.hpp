@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,9 @@ struct RunResult : EngineResult {
   std::string policy;
   std::string model;
   std::string hardware;
-  nlohmann::json config;  ///< everything resolved that can change the result
+  nlohmann::json config;                ///< everything resolved that can change the result
+  std::int64_t gpus = 1;                ///< of all replicas
+  std::optional<double> gpu_hour_cost;  ///< dollars; absent: nobody said
   Metrics metrics;
   std::vector<PoolResult> pools;  ///< of disaggregated runs: prefill, decode
   KvTransferStats transfers;      ///< likewise

@@ -13,9 +13,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Lowest first.
-const std::vector<std::string> kModules{"core",   "model",      "hardware", "workload", "cost",
-                                        "net",    "kv",         "sched",    "engine",   "cluster",
-                                        "report", "validation", "registry", "cli"};
+const std::vector<std::string> kModules{"core",   "model", "hardware",   "workload", "cost",
+                                        "net",    "kv",    "sched",      "engine",   "cluster",
+                                        "report", "study", "validation", "registry", "cli"};
 
 int rank_of(const std::string& module) {
   const auto found = std::find(kModules.begin(), kModules.end(), module);

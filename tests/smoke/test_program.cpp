@@ -141,6 +141,7 @@ TEST_CASE("a trace on stdin gives what the file gives") {
   json b = comparable(simulate(from_stdin, "", text).out);
   for (json& run : a["runs"]) run.erase("trace");
   for (json& run : b["runs"]) run.erase("trace");
+  for (json* document : {&a, &b}) (*document)["comparison"].erase("workloads");
   CHECK(a == b);
 }
 

@@ -1,0 +1,47 @@
+#include "cli/gpu_cost.hpp"
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+
+namespace servesim {
+namespace {
+
+double parse_price(const std::string& text, const std::string& word) {
+  const double price = parse_number(text, "--gpu-hour-cost");
+  if (price < 0) throw InputError(fmt::format("--gpu-hour-cost {}: must not be below 0", word));
+  return price;
+}
+
+}  // namespace
+
+GpuHourCost::GpuHourCost(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const std::size_t colon = word.find(':');
+    if (colon == std::string::npos && words.size() == 1) {
+      any_ = parse_price(word, word);
+      return;
+    }
+    const std::string name = word.substr(0, colon);
+    if (colon == std::string::npos || name.empty()) {
+      throw InputError(fmt::format(
+          "--gpu-hour-cost {}: accepted: one price, or NAME:PRICE for each GPU, in dollars", word));
+    }
+    if (!by_name_.emplace(name, parse_price(word.substr(colon + 1), word)).second) {
+      throw InputError(fmt::format("--gpu-hour-cost names '{}' twice", name));
+    }
+  }
+}
+
+std::optional<double> GpuHourCost::of(const std::string& hardware) const {
+  if (any_ || by_name_.empty()) return any_;
+  const auto found = by_name_.find(hardware);
+  if (found == by_name_.end()) {
+    throw InputError(
+        fmt::format("--gpu-hour-cost has no price for {}; add {}:PRICE", hardware, hardware));
+  }
+  return found->second;
+}
+
+}  // namespace servesim

@@ -1,0 +1,164 @@
+#include "cli/search_space.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/params.hpp"
+
+namespace servesim {
+namespace {
+
+constexpr std::size_t kMostRangeValues = 10'000;
+
+const Axis& axis_of(const std::string& path, const std::string& key) {
+  std::string name = key;
+  std::replace(name.begin(), name.end(), '_', '-');
+  std::vector<std::string> known;
+  for (const Axis& axis : axes()) {
+    if (axis.name == name) return axis;
+    known.push_back(axis.name);
+  }
+  const std::string near = nearest_name(name, known);
+  throw InputError(fmt::format("{}: /{}: no flag of that name{}", path, key,
+                               near.empty() ? "; the keys are flags of `simulate`, see --help"
+                                            : fmt::format("; did you mean '{}'?", near)));
+}
+
+std::string space_scalar(const nlohmann::json& value, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
+  if (value.is_number_integer()) return std::to_string(value.get<std::int64_t>());
+  if (value.is_number()) return value.dump();
+  throw InputError(fmt::format(
+      "{}: accepted: a value, a list of values, or a range {{\"from\", \"to\", \"step\" or "
+      "\"factor\"}}",
+      where));
+}
+
+/// A range's values. Between whole ends they are rounded to whole numbers.
+std::vector<std::string> space_range(const nlohmann::json& object, const std::string& path,
+                                     const std::string& key) {
+  Params params(object, path, "/" + key);
+  const auto from = params.required<double>("from");
+  const auto to = params.required<double>("to");
+  const bool has_step = params.has("step");
+  if (has_step == params.has("factor")) {
+    throw params.error(has_step ? "factor" : "step", "a range has a step or a factor, one of them");
+  }
+  const bool whole = object.at("from").is_number_integer() && object.at("to").is_number_integer();
+  const double by = params.required<double>(has_step ? "step" : "factor");
+  params.finish();
+  if (to < from) throw params.error("to", fmt::format("{} is below from ({})", to, from));
+  if (has_step ? by <= 0 : (by <= 1 || from <= 0)) {
+    throw params.error(has_step ? "step" : "factor",
+                       has_step ? "must be above 0" : "must be above 1, with from above 0");
+  }
+  std::vector<std::string> values;
+  const double last = to + 1e-9 * std::abs(to);
+  for (int i = 0;; ++i) {
+    const double value = has_step ? from + i * by : from * std::pow(by, i);
+    if (value > last) break;
+    std::string text = whole ? std::to_string(std::llround(value)) : nlohmann::json(value).dump();
+    if (values.empty() || values.back() != text) values.push_back(std::move(text));
+    if (values.size() > kMostRangeValues) {
+      throw InputError(fmt::format("{}: /{}: more than {} values", path, key, kMostRangeValues));
+    }
+  }
+  return values;
+}
+
+std::vector<std::string> space_values(const nlohmann::json& value, const std::string& path,
+                                      const std::string& key) {
+  const std::string where = fmt::format("{}: /{}", path, key);
+  if (value.is_object()) return space_range(value, path, key);
+  if (!value.is_array()) return {space_scalar(value, where)};
+  std::vector<std::string> values;
+  for (const nlohmann::json& entry : value) {
+    std::string text = space_scalar(entry, where);
+    if (std::find(values.begin(), values.end(), text) != values.end()) {
+      throw InputError(fmt::format("{}: '{}' stands there twice", where, text));
+    }
+    values.push_back(std::move(text));
+  }
+  if (values.empty()) {
+    throw InputError(fmt::format("{}: the list is empty, and so is the space", where));
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<AxisValues> read_space(const std::string& path) {
+  const nlohmann::json document = read_json_file(path);
+  if (!document.is_object()) {
+    throw InputError(
+        fmt::format("{}: a space is an object: {{\"max-num-seqs\": [64, 128]}}", path));
+  }
+  if (document.empty()) throw InputError(fmt::format("{}: the space is empty", path));
+  std::vector<AxisValues> space;
+  for (const auto& [key, value] : document.items()) {
+    const Axis& axis = axis_of(path, key);
+    if (axis.name == "trace") {
+      throw InputError(fmt::format("{}: /{}: the trace is given with --trace", path, key));
+    }
+    space.push_back({&axis, space_values(value, path, key)});
+  }
+  check_search_axes(space);
+  return join_axes({}, space);
+}
+
+std::vector<AxisValues> join_axes(const std::vector<AxisValues>& given,
+                                  const std::vector<AxisValues>& space) {
+  std::vector<AxisValues> all = given;
+  for (const AxisValues& entry : space) {
+    const auto same = [&entry](const AxisValues& other) { return other.axis == entry.axis; };
+    if (std::any_of(all.begin(), all.end(), same)) {
+      throw InputError(
+          fmt::format("--{} is given twice: on the command line and in the space, or "
+                      "there in two spellings",
+                      entry.axis->name));
+    }
+    all.push_back(entry);
+  }
+  std::sort(all.begin(), all.end(),
+            [](const AxisValues& a, const AxisValues& b) { return a.axis < b.axis; });
+  return all;
+}
+
+void check_search_axes(const std::vector<AxisValues>& given) {
+  for (const auto& [axis, values] : given) {
+    if (axis->name == "request-rate") {
+      throw InputError("--request-rate contradicts a search, which looks for the highest one");
+    }
+    if (axis->name == "time-scale") {
+      throw InputError(
+          "--time-scale contradicts a search, which replaces the arrivals by a random process");
+    }
+    if (axis->name == "trace" && values.size() > 1) {
+      throw InputError("a search takes one trace; several make several searches");
+    }
+  }
+}
+
+std::vector<std::size_t> predecessors(const std::vector<AxisValues>& axes) {
+  std::size_t count = 1;
+  for (const AxisValues& axis : axes) count *= axis.values.size();
+  std::vector<std::size_t> result(count);
+  for (std::size_t at = 0; at < count; ++at) {
+    std::size_t stride = 1;
+    result[at] = at;
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+      if (at / stride % axis->values.size() > 0) {
+        result[at] = at - stride;
+        break;
+      }
+      stride *= axis->values.size();
+    }
+  }
+  return result;
+}
+
+}  // namespace servesim

@@ -1,0 +1,282 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/axes.hpp"
+#include "cli/flags.hpp"
+#include "cli/gpu_cost.hpp"
+#include "cli/headline.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/outputs.hpp"
+#include "cli/resolve.hpp"
+#include "cli/running_flags.hpp"
+#include "cli/search_runner.hpp"
+#include "cli/search_space.hpp"
+#include "cli/terminal.hpp"
+#include "cli/trace_set.hpp"
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "core/units.hpp"
+#include "report/result_json.hpp"
+#include "study/search_writers.hpp"
+
+namespace servesim {
+namespace {
+
+void declare_search_flags(FlagSet& flags) {
+  flags.group("The target");
+  flags.add({"goodput", "NAME:MS ...", "Latency targets: ttft:500 tpot:50 e2el:10000 (required)",
+             Arity::kMany});
+  flags.add(
+      {"attainment", "X", "Share of requests that must meet all of them [0.99]", Arity::kOne});
+  flags.add({"count-unservable", "",
+             "Requests longer than the model's context count as misses, instead of being left out",
+             Arity::kNone});
+  flags.add({"tolerance", "X", "Distance of the rates that are tried [0.01]", Arity::kOne});
+  flags.group("The space");
+  flags.add({"space", "FILE",
+             "JSON: a value, a list or a range of any flag, {\"max-num-seqs\": {\"from\": 32, "
+             "\"to\": 512, \"factor\": 2}}",
+             Arity::kOne});
+  flags.add({"objective", "NAME", "goodput-per-gpu|goodput-per-dollar|goodput [goodput-per-gpu]",
+             Arity::kOne});
+  flags.add({"gpu-hour-cost", "X|NAME:X ...", "Dollars per GPU and hour, for all or by --hardware",
+             Arity::kMany});
+  flags.group("Results");
+  flags.add({"results-db", "FILE",
+             "SQLite file that keeps every run, so that an interrupted search goes on and a "
+             "repeated one costs nothing",
+             Arity::kOne});
+  flags.add(
+      {"json", "FILE", "Write the result as JSON; - is stdout, instead of the table", Arity::kOne});
+  flags.add({"export", "FILE", "Write all configurations; .csv or .json", Arity::kOne});
+}
+
+/// Where a search writes.
+struct SearchOutputs {
+  std::string json, exported;  ///< paths; empty: nowhere
+  bool json_on_stdout = false;
+};
+
+/// Outputs are opened here only to see that they can be written: a search may run long and be
+/// killed, and must leave no temporary files then.
+SearchOutputs check_outputs(const FlagSet& flags) {
+  const std::string json = flags.value("json");
+  const std::string exported = flags.value("export");
+  const std::string store = flags.value("results-db");
+  if (!exported.empty() && !exported.ends_with(".csv") && !exported.ends_with(".json")) {
+    throw InputError(fmt::format("--export {}: the name must end in .csv or .json", exported));
+  }
+  std::vector<std::string> inputs{flags.value("trace"), flags.value("space"), flags.value("model"),
+                                  flags.value("hardware")};
+  check_distinct({{"--json", json == "-" ? "/dev/stdout" : json},
+                  {"--export", exported},
+                  {"--results-db", store}},
+                 inputs);
+  for (const std::string& path : {json, exported}) {
+    if (!path.empty() && path != "-") const AtomicFile writable(path);
+  }
+  return {json == "-" ? "" : json, exported, json == "-"};
+}
+
+SearchSettings settings_of(const FlagSet& flags) {
+  SearchSettings settings;
+  settings.targets = parse_goodput(flags.values("goodput"));
+  if (!settings.targets.ttft_ms && !settings.targets.tpot_ms && !settings.targets.e2el_ms) {
+    throw InputError("--goodput is missing: the latency targets to meet, as in ttft:500 tpot:50");
+  }
+  settings.target.attainment = parse_number(flags.value("attainment", "0.99"), "--attainment");
+  if (!(settings.target.attainment > 0 && settings.target.attainment <= 1)) {
+    throw InputError(
+        fmt::format("--attainment {}: accepted: above 0 and up to 1", flags.value("attainment")));
+  }
+  settings.target.count_unservable = flags.given("count-unservable");
+  settings.tolerance = parse_number(flags.value("tolerance", "0.01"), "--tolerance");
+  if (settings.tolerance < 0.0005 || settings.tolerance > 0.5) {
+    throw InputError(
+        fmt::format("--tolerance {}: accepted: 0.0005 to 0.5", flags.value("tolerance")));
+  }
+  settings.objective = parse_objective(flags.value("objective", "goodput-per-gpu"));
+  if (settings.objective == Objective::kGoodputPerDollar && !flags.given("gpu-hour-cost")) {
+    throw InputError("--objective goodput-per-dollar needs --gpu-hour-cost");
+  }
+  settings.seed =
+      static_cast<std::uint64_t>(parse_integer(flags.value("seed", "0"), "--seed", 0, INT64_MAX));
+  return settings;
+}
+
+/// Resolves every configuration. One that cannot be run (it does not fit, its settings contradict
+/// each other) is part of the answer; a name nobody knows is a fault.
+std::vector<SearchTask> make_tasks(const std::vector<AxisValues>& axes,
+                                   const SearchSettings& settings, const GpuHourCost& price) {
+  Registries registries;
+  register_builtins(registries);
+  Resolver resolver(registries);
+  RunSpec base;
+  base.seed = settings.seed;
+  base.request_rate = "1";
+  const std::vector<PlannedRun> planned = product(base, axes);
+  const std::vector<std::size_t> before = predecessors(axes);
+  const bool many_policies = std::any_of(axes.begin(), axes.end(), [](const AxisValues& axis) {
+    return axis.axis->name == "policy" && axis.values.size() > 1;
+  });
+  std::vector<SearchTask> tasks;
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    SearchTask task{planned[i].varied, std::nullopt, "", before[i]};
+    if (many_policies) task.varied.insert(task.varied.begin(), {"policy", *planned[i].spec.policy});
+    try {
+      task.run = resolver.resolve(planned[i].spec, settings.targets);
+    } catch (const InputError& error) {
+      task.infeasible = error.what();
+      if (task.infeasible.starts_with("unknown ")) throw;
+    }
+    if (task.run) task.run->gpu_hour_cost = price.of(task.run->hardware);
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+/// The runs that can be made; throws when there is none.
+std::vector<ResolvedRun> feasible(const std::vector<SearchTask>& tasks) {
+  std::vector<ResolvedRun> runs;
+  for (const SearchTask& task : tasks) {
+    if (task.run) runs.push_back(*task.run);
+  }
+  if (!runs.empty()) return runs;
+  if (tasks.size() == 1) throw InputError(tasks.front().infeasible);
+  throw InputError(fmt::format("none of the {} configurations can be run; the first: {}",
+                               tasks.size(), tasks.front().infeasible));
+}
+
+/// Says which target nobody meets.
+InputError nobody(const SearchResult& result) {
+  const EvaluatedConfig* nearest = nullptr;
+  const auto share = [&result](const EvaluatedConfig& config) {
+    const auto missed = static_cast<double>(config.misses.counted(result.settings.target));
+    const auto good = static_cast<double>(config.misses.good);
+    return good / std::max(good + missed, 1.0);
+  };
+  for (const EvaluatedConfig& config : result.evaluated) {
+    if (config.status != SearchStatus::kUnmet) continue;
+    if (nearest == nullptr || share(config) > share(*nearest)) nearest = &config;
+  }
+  std::string which;
+  for (const auto& [name, value] : nearest->varied) which += fmt::format(" --{} {}", name, value);
+  return InputError(
+      fmt::format("no configuration serves {:.4g} % of {} within {} ms at any rate; {}{}",
+                  100 * result.settings.target.attainment, result.settings.trace,
+                  targets_text(result.settings.targets), nearest->reason,
+                  which.empty() ? "" : fmt::format(" (nearest:{})", which)));
+}
+
+/// Version and build: results of a program that was changed must not be taken for this one's.
+std::string program_identity() {
+  try {
+    const auto self = InputFile::open("/proc/self/exe");
+    return fmt::format("{}+{}", version(), content_hash(self->bytes()).substr(0, 12));
+  } catch (const InputError&) {
+    return version();  // no /proc
+  }
+}
+
+void write_results(const SearchOutcome& outcome, const SearchOutputs& outputs, const FlagSet& flags,
+                   const std::string& command, const std::string& headline) {
+  const SearchResult& result = outcome.result;
+  const std::string json = search_json(result, command);
+  std::unique_ptr<AtomicFile> json_file;
+  std::unique_ptr<AtomicFile> exported;
+  if (!outputs.json.empty()) {
+    json_file = std::make_unique<AtomicFile>(outputs.json);
+    json_file->write(json);
+    json_file->close();
+  }
+  if (!outputs.exported.empty()) {
+    exported = std::make_unique<AtomicFile>(outputs.exported);
+    exported->write(outputs.exported.ends_with(".csv") ? search_csv(result)
+                                                       : search_json(result, ""));
+    exported->close();
+  }
+  if (json_file) json_file->commit();
+  if (exported) exported->commit();
+  if (outputs.json_on_stdout) {
+    write_stdout(json);
+  } else if (!flags.given("quiet")) {
+    write_stdout(search_table(headline, result, style_for(STDOUT_FILENO)));
+  }
+}
+
+}  // namespace
+
+FlagSet search_flags() {
+  FlagSet flags("search",
+                "Finds the highest request rate that meets latency targets, and the best "
+                "configuration of a space.");
+  flags.group("Trace");
+  add_axes(flags, Axis::Scope::kTrace);
+  declare_search_flags(flags);
+  flags.group("Engine (each takes a list: part of the space)");
+  add_axes(flags, Axis::Scope::kEngine);
+  flags.group("Load (lists too)");
+  add_axes(flags, Axis::Scope::kLoad);
+  add_running_flags(flags);
+  flags.footer(
+      "Examples:\n"
+      "  simulate search --trace workloads/chat.jsonl --goodput ttft:500 tpot:50\n"
+      "  simulate search --trace azure.csv --model llama-2-70b --tensor-parallel-size 2,4,8 "
+      "--max-num-seqs 64,128,256 --goodput ttft:1000 tpot:60 --results-db runs.sqlite\n"
+      "  simulate search --trace chat.jsonl --space study.json --goodput tpot:40 --export all.csv");
+  return flags;
+}
+
+int run_search_verb(const std::vector<std::string>& arguments, const std::string& command) {
+  FlagSet flags = search_flags();
+  if (!flags.parse(arguments)) {
+    write_stdout(flags.help());
+    return 0;
+  }
+  if (!flags.given("trace")) {
+    throw InputError("--trace FILE is missing: the requests to replay (see --help)");
+  }
+  const GpuHourCost price(flags.values("gpu-hour-cost"));
+  SearchOptions options;
+  options.settings = settings_of(flags);
+  const std::vector<AxisValues> given = given_axes(flags);
+  check_search_axes(given);
+  const std::vector<AxisValues> space =
+      flags.given("space") ? read_space(flags.value("space")) : std::vector<AxisValues>();
+  std::vector<SearchTask> tasks = make_tasks(join_axes(given, space), options.settings, price);
+  const std::vector<ResolvedRun> runs = feasible(tasks);
+  const SearchOutputs outputs = check_outputs(flags);
+
+  TraceSet traces;
+  const TraceSource& trace = traces.open(runs.front().trace_path, runs.front().trace);
+  for (SearchTask& task : tasks) {
+    if (!task.run) continue;
+    set_trace_format(*task.run, traces.open(task.run->trace_path, task.run->trace).format());
+  }
+  options.settings.trace = trace_label(runs.front().trace_path);
+  options.trace_hash = traces.content_hash_of(runs.front().trace_path);
+  options.program = program_identity();
+  options.threads = thread_count(flags);
+  options.progress = shows_progress(flags);
+  std::unique_ptr<RunStore> store;
+  if (flags.given("results-db")) store = std::make_unique<RunStore>(flags.value("results-db"));
+  options.store = store.get();
+  catch_interrupts();
+  const SearchOutcome outcome = run_search(tasks, trace, options);
+  if (outcome.interrupted) {
+    fmt::print(stderr, "simulate: interrupted with {} of {} configurations done; {}\n",
+               outcome.result.evaluated.size(), tasks.size(),
+               store ? "the same command goes on from there"
+                     : "nothing was kept (--results-db FILE keeps every run)");
+    return kInterruptedExit;
+  }
+  if (!outcome.result.best) throw nobody(outcome.result);
+  write_results(outcome, outputs, flags, command, headline(runs));
+  return 0;
+}
+
+}  // namespace servesim
