@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "cli/runner.hpp"
 #include "core/error.hpp"
@@ -19,6 +20,7 @@ namespace {
 constexpr double kLowestRate = 1e-3;
 constexpr double kHighestRate = 1e6;
 constexpr double kFirstGuess = 1;
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// All of a configuration that its cost model may depend on: what is known not to matter is left
 /// out, so that an unknown key makes a model of its own.
@@ -112,15 +114,15 @@ std::string Prober::key_of(const ResolvedRun& run) const {
       {{"config", run.config}, {"trace", options_.trace_hash}, {"program", options_.program}});
 }
 
-StoredRun Prober::simulate_run(const ResolvedRun& run, const TraceCount& count) {
+StoredRun Prober::simulate_run(const ResolvedRun& run, std::int64_t allowed_misses) {
   std::list<RunControl>::iterator control;
   {
     const std::lock_guard lock(mutex_);
     control = controls_.emplace(controls_.end());
     control->stop = stopped_.load();
   }
-  SloProbe metrics(run.targets, options_.settings.target,
-                   options_.settings.target.allowed_misses(count), run.model_context, *control);
+  SloProbe metrics(run.targets, options_.settings.target, allowed_misses, run.model_context,
+                   *control);
   StoredRun stored;
   const RunResult result = run_with(run, trace_, metrics, *control);
   const bool stopped = control->stop && !metrics.abandoned();
@@ -141,7 +143,7 @@ StoredRun Prober::simulate_run(const ResolvedRun& run, const TraceCount& count) 
 }
 
 StoredRun Prober::probe(const ResolvedRun& base, const TraceCount& count, int step,
-                        const std::string& configuration) {
+                        std::int64_t allowed_misses) {
   if (stopped_) throw Stopped();
   ResolvedRun run = base;
   set_request_rate(run, grid_.text(step), grid_.rate(step));
@@ -150,11 +152,10 @@ StoredRun Prober::probe(const ResolvedRun& base, const TraceCount& count, int st
   requests_ += static_cast<std::uint64_t>(count.requests);
   if (options_.store != nullptr) {
     const std::optional<StoredRun> found = options_.store->find(key);
-    if (found && (found->complete || found->misses.counted(target) > target.allowed_misses(count)))
-      return *found;
+    if (found && (found->complete || found->misses.counted(target) > allowed_misses)) return *found;
   }
-  StoredRun stored = simulate_run(run, count);
-  stored.configuration = configuration;
+  StoredRun stored = simulate_run(run, allowed_misses);
+  stored.configuration = configuration_hash(run.config);
   stored.trace = options_.settings.trace;
   stored.trace_hash = options_.trace_hash;
   stored.version = options_.program;
@@ -175,59 +176,62 @@ std::optional<EvaluatedConfig> Prober::evaluate(const SearchTask& task,
   }
   ResolvedRun base = *task.run;
   base.parts.make_cost_model = share_cost_model(base.parts.make_cost_model, cost_key(base.config));
-  const SearchSettings& settings = options_.settings;
-  const SloTarget& target = settings.target;
+  const SloTarget& target = options_.settings.target;
   result.gpus = base.gpus();
   result.gpu_hour_cost = base.gpu_hour_cost;
   result.trace = count(base);
   if (target.counted(result.trace) == 0) {
-    throw InputError(fmt::format("{}: none of its {} requests can be served by {}", settings.trace,
-                                 result.trace.requests, base.model));
+    throw InputError(fmt::format("{}: none of its {} requests can be served by {}",
+                                 options_.settings.trace, result.trace.requests, base.model));
   }
-  const std::string configuration = configuration_hash(base.config);
+  const std::int64_t allowed = target.allowed_misses(result.trace);
   std::map<int, StoredRun> met;
-  StoredRun lowest;  // the last that did not meet the target
-  const Capacity capacity = find_capacity(
-      range_for(grid_, result.trace, result.gpus, base, target.allowed_misses(result.trace),
-                trace_.summary().closed_loop > 0, guess),
-      [&](int step) {
-        StoredRun run = probe(base, result.trace, step, configuration);
-        const bool meets =
-            run.complete && run.misses.counted(target) <= target.allowed_misses(result.trace);
-        (meets ? met[step] : lowest) = std::move(run);
-        return meets;
-      });
+  const Capacity capacity =
+      find_capacity(range_for(grid_, result.trace, result.gpus, base, allowed,
+                              trace_.summary().closed_loop > 0, guess),
+                    [&](int step) {
+                      StoredRun run = probe(base, result.trace, step, allowed);
+                      const bool meets = run.complete && run.misses.counted(target) <= allowed;
+                      if (meets) met[step] = std::move(run);
+                      return meets;
+                    });
   result.runs = capacity.probes;
   result.rate_text = grid_.text(capacity.step);
   result.rate = grid_.rate(capacity.step);
-  const bool unmet = capacity.status == CapacityStatus::kUnmet;
-  result.status = unmet                                       ? SearchStatus::kUnmet
-                  : capacity.status == CapacityStatus::kFound ? SearchStatus::kMet
-                                                              : SearchStatus::kUnbounded;
-  const StoredRun& at = unmet ? lowest : met.at(capacity.step);
-  result.misses = at.misses;
-  if (unmet) result.reason = binding(at, settings, result.rate_text);
-  if (!unmet) result.metrics = nlohmann::ordered_json::parse(at.metrics);
   set_request_rate(base, result.rate_text, result.rate);
   result.config = base.config;
-  if (options_.store != nullptr) {
-    StoredCapacity row;
-    row.configuration = configuration;
-    row.trace_hash = options_.trace_hash;
-    row.version = options_.program;
-    row.run_key = key_of(base);
-    row.attainment = target.attainment;
-    row.tolerance = settings.tolerance;
-    row.count_unservable = target.count_unservable;
-    row.status = status_name(result.status);
-    if (result.status == SearchStatus::kMet) row.max_request_rate = result.rate;
-    if (result.has_answer()) row.goodput_per_gpu = result.goodput_per_gpu();
-    row.gpus = result.gpus;
-    options_.store->put_capacity(row);
+  if (capacity.status == CapacityStatus::kUnmet) {
+    // To its end, so that what binds is told from all requests.
+    const StoredRun whole = probe(base, result.trace, capacity.step, kNoLimit);
+    result.status = SearchStatus::kUnmet;
+    result.misses = whole.misses;
+    result.reason = binding(whole, options_.settings, result.rate_text);
+  } else {
+    const bool found = capacity.status == CapacityStatus::kFound;
+    result.status = found ? SearchStatus::kMet : SearchStatus::kUnbounded;
+    result.misses = met.at(capacity.step).misses;
+    result.metrics = nlohmann::ordered_json::parse(met.at(capacity.step).metrics);
   }
+  if (options_.store != nullptr) keep(base, result);
   return result;
 } catch (const Stopped&) {
   return std::nullopt;
+}
+
+void Prober::keep(const ResolvedRun& run, const EvaluatedConfig& result) {
+  StoredCapacity row;
+  row.configuration = configuration_hash(run.config);
+  row.trace_hash = options_.trace_hash;
+  row.version = options_.program;
+  row.run_key = key_of(run);
+  row.attainment = options_.settings.target.attainment;
+  row.tolerance = options_.settings.tolerance;
+  row.count_unservable = options_.settings.target.count_unservable;
+  row.status = status_name(result.status);
+  if (result.status == SearchStatus::kMet) row.max_request_rate = result.rate;
+  if (result.has_answer()) row.goodput_per_gpu = result.goodput_per_gpu();
+  row.gpus = result.gpus;
+  options_.store->put_capacity(row);
 }
 
 }  // namespace servesim

@@ -32,9 +32,11 @@ class Prober {
   struct Stopped {};
   /// Counts of the trace as `run` reads it.
   TraceCount count(const ResolvedRun& run);
+  /// The run at a step of the grid, found or made. Given up once more than `allowed_misses` missed.
   StoredRun probe(const ResolvedRun& base, const TraceCount& count, int step,
-                  const std::string& configuration);
-  StoredRun simulate_run(const ResolvedRun& run, const TraceCount& count);
+                  std::int64_t allowed_misses);
+  StoredRun simulate_run(const ResolvedRun& run, std::int64_t allowed_misses);
+  void keep(const ResolvedRun& run, const EvaluatedConfig& result);
   std::string key_of(const ResolvedRun& run) const;
 
   const TraceSource& trace_;

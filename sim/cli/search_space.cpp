@@ -137,8 +137,11 @@ void check_search_axes(const std::vector<AxisValues>& given) {
       throw InputError(
           "--time-scale contradicts a search, which replaces the arrivals by a random process");
     }
-    if (axis->name == "trace" && values.size() > 1) {
-      throw InputError("a search takes one trace; several make several searches");
+    if (axis->scope == Axis::Scope::kTrace && values.size() > 1) {
+      throw InputError(
+          fmt::format("--{}: a search takes one trace, read in one way; several make several "
+                      "searches",
+                      axis->name));
     }
   }
 }

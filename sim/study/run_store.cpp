@@ -5,7 +5,9 @@
 #include <sqlite3.h>
 
 #include <array>
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 #include "core/error.hpp"
 
@@ -75,6 +77,11 @@ constexpr const char* kPutCapacity =
     "tolerance, count_unservable, status, max_request_rate, goodput_per_gpu, gpus) "
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
+class LockedError : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 /// A prepared statement that is reset when it goes out of use.
 class Use {
  public:
@@ -126,11 +133,21 @@ class Use {
 class RunStore::Database {
  public:
   Database(const std::string& path, int patience_ms) : path_(path), patience_ms_(patience_ms) {
-    try {
-      connect();
-    } catch (...) {
-      close();
-      throw;
+    // SQLite waits for a lock, but not where waiting could be for ever: when two make a file or
+    // change its journal at the same time, one is sent away at once. It comes again.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms);
+    while (true) {
+      try {
+        connect();
+        return;
+      } catch (const LockedError&) {
+        close();
+        if (std::chrono::steady_clock::now() > deadline) throw;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      } catch (...) {
+        close();
+        throw;
+      }
     }
   }
   ~Database() { close(); }
@@ -158,7 +175,10 @@ class RunStore::Database {
     sqlite3_extended_result_codes(handle_, 1);
     sqlite3_busy_timeout(handle_, patience_ms_);
     check_whole();
+    // In one transaction: another process may be making the file between two statements.
+    execute("BEGIN");
     require_ours();
+    execute("COMMIT");
     execute("PRAGMA journal_mode = WAL");
     // Enough for a killed process: the log is the file system's. Only a power cut can lose the
     // last runs, never the file.
@@ -175,8 +195,12 @@ class RunStore::Database {
   }
 
   void close() {
-    for (sqlite3_stmt* statement : {find, put, put_capacity}) sqlite3_finalize(statement);
+    for (sqlite3_stmt** statement : {&find, &put, &put_capacity}) {
+      sqlite3_finalize(*statement);
+      *statement = nullptr;
+    }
     sqlite3_close_v2(handle_);
+    handle_ = nullptr;
   }
 
   void execute(const char* sql) {
@@ -243,7 +267,7 @@ class RunStore::Database {
           path_));
     }
     if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED) {
-      throw InputError(
+      throw LockedError(
           fmt::format("{}: the results database is locked by another process (waited {} s)", path_,
                       patience_ms_ / 1000));
     }

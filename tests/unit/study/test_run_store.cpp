@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -145,6 +146,27 @@ TEST_CASE("a database that another holds locked is refused after a while") {
   RunStore store(folder.file("a"));
   store.put("k", complete_run(1));
   CHECK(store.find("k"));
+}
+
+TEST_CASE("several connections may make a file at once") {
+  const StoreFolder folder;
+  for (int round = 0; round < 60; ++round) {
+    const std::string path = folder.file("new" + std::to_string(round));
+    std::array<std::string, 4> failures;
+    {
+      std::vector<std::jthread> makers;
+      for (int i = 0; i < 4; ++i) {
+        makers.emplace_back([&path, &failure = failures[static_cast<std::size_t>(i)]] {
+          try {
+            RunStore(path).put("k", complete_run(1));
+          } catch (const InputError& error) {
+            failure = error.what();
+          }
+        });
+      }
+    }
+    for (const std::string& failure : failures) CHECK(failure == "");
+  }
 }
 
 TEST_CASE("several connections may write at once") {
