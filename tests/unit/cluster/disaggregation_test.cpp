@@ -168,7 +168,7 @@ TEST_CASE("two transfers into one decode replica share its link", "[split]") {
   split.prefill_replicas = 2;
   split.link = {"wire", 1e9, SimTime(0), true};
   const auto fates = split({timed(0, 160, 2), timed(0, 160, 2)});
-  for (std::uint64_t i : {0, 1}) {
+  for (const std::uint64_t i : {std::uint64_t{0}, std::uint64_t{1}}) {
     CHECK(fates.at(i).first_token == step(160) + us(20'000) + step(2));
   }
 }
