@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "cli/axes.hpp"
 #include "cli/flags.hpp"
@@ -11,6 +12,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/outputs.hpp"
 #include "cli/resolve.hpp"
+#include "cli/runner.hpp"
 #include "cli/running_flags.hpp"
 #include "cli/search_runner.hpp"
 #include "cli/search_space.hpp"
@@ -20,6 +22,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
+#include "report/report_html.hpp"
 #include "report/result_json.hpp"
 #include "study/search_writers.hpp"
 
@@ -53,11 +56,14 @@ void declare_search_flags(FlagSet& flags) {
   flags.add(
       {"json", "FILE", "Write the result as JSON; - is stdout, instead of the table", Arity::kOne});
   flags.add({"export", "FILE", "Write all configurations; .csv or .json", Arity::kOne});
+  flags.add({"report", "FILE",
+             "Write an HTML report: the Pareto front, and the best configuration at its rate",
+             Arity::kOne});
 }
 
 /// Where a search writes.
 struct SearchOutputs {
-  std::string json, exported;  ///< paths; empty: nowhere
+  std::string json, exported, report;  ///< paths; empty: nowhere
   bool json_on_stdout = false;
 };
 
@@ -66,6 +72,7 @@ struct SearchOutputs {
 SearchOutputs check_outputs(const FlagSet& flags) {
   const std::string json = flags.value("json");
   const std::string exported = flags.value("export");
+  const std::string report = flags.value("report");
   const std::string store = flags.value("results-db");
   if (!exported.empty() && !exported.ends_with(".csv") && !exported.ends_with(".json")) {
     throw InputError(fmt::format("--export {}: the name must end in .csv or .json", exported));
@@ -74,12 +81,13 @@ SearchOutputs check_outputs(const FlagSet& flags) {
                                   flags.value("hardware")};
   check_distinct({{"--json", json == "-" ? "/dev/stdout" : json},
                   {"--export", exported},
+                  {"--report", report},
                   {"--results-db", store}},
                  inputs);
-  for (const std::string& path : {json, exported}) {
+  for (const std::string& path : {json, exported, report}) {
     if (!path.empty() && path != "-") const AtomicFile writable(path);
   }
-  return {json == "-" ? "" : json, exported, json == "-"};
+  return {json == "-" ? "" : json, exported, report, json == "-"};
 }
 
 SearchSettings settings_of(const FlagSet& flags) {
@@ -182,8 +190,40 @@ std::string program_identity() {
   }
 }
 
+std::string varied_text(const EvaluatedConfig& config) {
+  std::string text;
+  for (const auto& [name, value] : config.varied) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
+  }
+  return text;
+}
+
+/// The Pareto front of a search, and its best configuration simulated once more for its curves.
+std::string search_report(const SearchResult& result, const std::vector<SearchTask>& tasks,
+                          const TraceSource& trace, const std::string& command) {
+  ReportInput input{command, result.settings.seed, {}, {}};
+  input.pareto.x_label = "output tokens/s per user";
+  input.pareto.y_label = "output tokens/s per GPU";
+  const std::set<std::size_t> front(result.pareto.begin(), result.pareto.end());
+  for (std::size_t i = 0; i < result.evaluated.size(); ++i) {
+    const EvaluatedConfig& config = result.evaluated[i];
+    if (!config.has_answer()) continue;
+    input.pareto.points.push_back({varied_text(config), config.tokens_per_s_per_user(),
+                                   config.throughput_per_gpu(), front.contains(i)});
+  }
+  const EvaluatedConfig& best = result.evaluated[*result.best];
+  ResolvedRun run = *tasks[*result.best].run;
+  set_request_rate(run, best.rate_text, best.rate);
+  const SeriesDetail detail = SeriesDetail::for_runs(1);
+  RunControl control;
+  const RunResult of_best = run_one(run, trace, {nullptr, nullptr, nullptr, &detail}, control);
+  input.runs.push_back({&of_best, best.varied});
+  return report_html(input);
+}
+
 void write_results(const SearchOutcome& outcome, const SearchOutputs& outputs, const FlagSet& flags,
-                   const std::string& command, const std::string& headline) {
+                   const std::string& command, const std::string& headline,
+                   const std::string& report) {
   const SearchResult& result = outcome.result;
   const std::string json = search_json(result, command);
   std::unique_ptr<AtomicFile> json_file;
@@ -199,6 +239,13 @@ void write_results(const SearchOutcome& outcome, const SearchOutputs& outputs, c
                                                        : search_json(result, ""));
     exported->close();
   }
+  std::unique_ptr<AtomicFile> report_file;
+  if (!outputs.report.empty()) {
+    report_file = std::make_unique<AtomicFile>(outputs.report);
+    report_file->write(report);
+    report_file->close();
+  }
+  if (report_file) report_file->commit();
   if (json_file) json_file->commit();
   if (exported) exported->commit();
   if (outputs.json_on_stdout) {
@@ -275,7 +322,9 @@ int run_search_verb(const std::vector<std::string>& arguments, const std::string
     return kInterruptedExit;
   }
   if (!outcome.result.best) throw nobody(outcome.result);
-  write_results(outcome, outputs, flags, command, headline(runs));
+  const std::string report =
+      outputs.report.empty() ? "" : search_report(outcome.result, tasks, trace, command);
+  write_results(outcome, outputs, flags, command, headline(runs), report);
   return 0;
 }
 

@@ -1,5 +1,7 @@
 #include "cluster/disaggregation.hpp"
 
+#include "engine/step_report.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -205,8 +207,17 @@ void Disaggregation::flow_landed(const FlowDone& done, SimTime now) {
   const auto ticket = static_cast<Ticket>(done.tag);
   Transfer& transfer = transfers_[ticket];
   std::erase(transfer.flows, done.flow);
+  if (observer_ != nullptr) report_flow(done);
   // The end of the step that computed the last of it is yet to be taken in.
   if (transfer.phase != Phase::kPrefill && all_landed(transfer)) complete(ticket, now);
+}
+
+void Disaggregation::report_flow(const FlowDone& done) {
+  for (const ArcId arc : done.path) {
+    const Link& link = config_.topology->links()[link_of(arc)];
+    constexpr double kBothWays = 2;  // as `utilization` in the result counts
+    observer_->on_link({link.name, done.begin, done.end, done.bytes, kBothWays * link.bytes_per_s});
+  }
 }
 
 bool Disaggregation::all_landed(const Transfer& transfer) const {
@@ -220,6 +231,11 @@ void Disaggregation::complete(Ticket ticket, SimTime now) {
   ++stats_.transfers;
   stats_.transfer_ms.push_back(static_cast<float>((now - transfer.first_flow).ms()));
   stats_.wait_ms.push_back(static_cast<float>((now - transfer.wanted_since).ms()));
+  if (observer_ != nullptr) {
+    const auto blocks = static_cast<double>(transfer.last_block - transfer.first_block);
+    observer_->on_transfer({transfer.request.index, static_cast<std::int32_t>(transfer.decode),
+                            transfer.first_flow, now, blocks * block_bytes()});
+  }
   replicas_[transfer.decode]->kv_arrived(ticket, now);
   reschedule(transfer.decode);
   release(ticket, now);

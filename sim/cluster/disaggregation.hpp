@@ -10,6 +10,7 @@
 #include "cluster/replica_clock.hpp"
 #include "cluster/router.hpp"
 #include "cluster/simulation.hpp"
+#include "engine/observer.hpp"
 #include "engine/replica.hpp"
 #include "net/flow_network.hpp"
 
@@ -66,6 +67,9 @@ class Disaggregation {
 
   KvTransferStats stats(SimTime now) const;
 
+  /// Tells `observer` of every transfer and of what crosses the links.
+  void watch(Observer& observer) { observer_ = &observer; }
+
  private:
   static constexpr std::size_t kNowhere = ~std::size_t{0};
   enum class Phase : std::uint8_t { kPrefill, kHandOver, kDecode };
@@ -100,6 +104,7 @@ class Disaggregation {
   void hand_over(Ticket ticket, SimTime now);
   void send_what_is_ready(Ticket ticket, SimTime now);
   void flow_landed(const FlowDone& done, SimTime now);
+  void report_flow(const FlowDone& done);
   bool all_landed(const Transfer& transfer) const;
   void complete(Ticket ticket, SimTime now);
   void cancel_flows(Transfer& transfer, SimTime now);
@@ -130,6 +135,7 @@ class Disaggregation {
   KvTransferStats stats_;
   std::int64_t failed_ = 0;
   std::vector<Ticket> held_;  ///< that no decode replica is up for
+  Observer* observer_ = nullptr;
 };
 
 }  // namespace servesim

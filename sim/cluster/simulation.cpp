@@ -170,6 +170,7 @@ void Simulation::begin(SimTime first_arrival) {
   watch_ = observer_.watch(first_arrival);
   watched_ = watch_.steps;
   for (std::size_t i = 0; watched_ && i < replicas_.size(); ++i) watch_replica(i);
+  if (watched_ && split_) split_->watch(observer_);
 }
 
 void Simulation::watch_replica(std::size_t replica) {

@@ -109,6 +109,7 @@ Replica::Totals Replica::totals(std::int64_t decodes) const {
   }
   totals.seconds[static_cast<std::size_t>(Component::kAttentionDecode)] += attention_seconds_;
   totals.seconds[static_cast<std::size_t>(Component::kHost)] += exposed_host_.seconds();
+  totals.seconds[static_cast<std::size_t>(Component::kKvTransfer)] += exposed_transfer_.seconds();
   const AttentionWork attention = cost_->decode_attention_work();
   totals.flops += attention.flops * decode_context_sum_;
   totals.hbm_bytes += attention.hbm_bytes * decode_context_sum_;

@@ -136,7 +136,8 @@ std::optional<FlowDone> FlowNetwork::take(SimTime now) {
       stats.bytes += flow.bytes;
       stats.transfer_ms.push_back(static_cast<float>((event.time - flow.begin).ms()));
     }
-    const FlowDone done{id, flow.tag, flow.bytes, flow.begin, event.time};
+    const FlowDone done{id,         flow.tag,   flow.bytes,
+                        flow.begin, event.time, routes_[flow.route].path.arcs};
     drop(id);
     return done;
   }

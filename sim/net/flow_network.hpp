@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct FlowDone {
   std::uint64_t tag;  ///< the caller's
   double bytes;
   SimTime begin, end;
+  std::span<const ArcId> path;  ///< what it crossed; valid as long as the network
 };
 
 /// What crossed a link, both ways together.

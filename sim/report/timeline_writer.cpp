@@ -162,14 +162,30 @@ void TimelineWriter::on_transfer(const TransferReport& report) {
       {report.begin, report.end, "KV transfer", fmt::format(R"("bytes":{:.0f})", report.bytes)});
 }
 
+/// Transfers overlap: their rates add up, and what is told last may have begun first.
 void TimelineWriter::on_link(const LinkReport& report) {
   if (!overlaps(report.begin, report.end) || report.end <= report.begin) return;
   has_links_ = true;
-  add(clipped(report.begin),
-      fmt::format(R"("ph":"C","name":{},"pid":{},"args":{{"GB/s":{:.6f}}})", json_text(report.link),
-                  kLinkProcess, report.bytes / (report.end - report.begin).seconds() * 1e-9));
-  add(clipped(report.end), fmt::format(R"("ph":"C","name":{},"pid":{},"args":{{"GB/s":0}})",
-                                       json_text(report.link), kLinkProcess));
+  const double rate = report.bytes / (report.end - report.begin).seconds();
+  std::vector<RateChange>& changes = links_[std::string(report.link)];
+  changes.push_back({clipped(report.begin), rate});
+  changes.push_back({clipped(report.end), -rate});
+}
+
+void TimelineWriter::add_link_counters() {
+  for (auto& [link, changes] : links_) {
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const RateChange& a, const RateChange& b) { return a.at < b.at; });
+    double rate = 0;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      rate += changes[i].bytes_per_s;
+      if (i + 1 < changes.size() && changes[i + 1].at == changes[i].at) continue;
+      constexpr double kNothing = 1e-3;  // what rounding leaves of sums of bytes per second
+      add(changes[i].at,
+          fmt::format(R"("ph":"C","name":{},"pid":{},"args":{{"GB/s":{:.6f}}})", json_text(link),
+                      kLinkProcess, rate < kNothing ? 0 : rate * 1e-9));
+    }
+  }
 }
 
 void TimelineWriter::on_request(const RequestRecord& record) {
@@ -267,6 +283,7 @@ std::string TimelineWriter::preamble(const std::string& title, const std::string
 }
 
 void TimelineWriter::finish(const std::string& title, const std::string& command) {
+  add_link_counters();
   std::stable_sort(events_.begin(), events_.end(),
                    [](const Event& a, const Event& b) { return a.ns < b.ns; });
   TextSink sink(file_, gzip_);

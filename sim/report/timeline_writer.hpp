@@ -58,6 +58,10 @@ class TimelineWriter : public Observer {
     std::int64_t ns;   ///< after the first arrival
     std::string json;  ///< without "ts"
   };
+  struct RateChange {
+    SimTime at;
+    double bytes_per_s;
+  };
   struct Span {
     SimTime begin, end;
     std::string name, args;
@@ -69,6 +73,7 @@ class TimelineWriter : public Observer {
   void add(SimTime at, std::string json);
   void add_counter(SimTime at, std::int32_t replica, std::string_view name, std::string args);
   void add_slice(const StepReport& report);
+  void add_link_counters();
   void add_nested(std::int32_t replica, std::uint64_t index, const std::vector<Span>& spans);
   std::string preamble(const std::string& title, const std::string& command) const;
 
@@ -80,6 +85,7 @@ class TimelineWriter : public Observer {
   std::size_t dropped_ = 0;
   std::int32_t replicas_ = 0;
   bool has_links_ = false;
+  std::map<std::string, std::vector<RateChange>> links_;
   std::map<std::uint64_t, std::vector<Span>> inner_;  ///< preemptions and transfers, by request
   std::map<std::pair<std::int32_t, std::string>, std::string> counters_;  ///< last values
 };

@@ -130,12 +130,19 @@ TEST_CASE("neither changes the results") {
 }
 
 TEST_CASE("the curves of a report add up to the run") {
-  for (const char* flags : {"--policy chunked", "--policy static --replicas 2",
-                            "--num-gpu-blocks-override 700 --max-model-len 8192"}) {
+  for (const char* flags :
+       {"--policy chunked", "--policy static --replicas 2",
+        "--num-gpu-blocks-override 700 --max-model-len 8192",
+        "--num-gpu-blocks-override 700 --max-model-len 8192 --preemption-mode "
+        "swap --request-rate 60",
+        "--kv contiguous:pow2 --num-gpu-blocks-override 700 --max-model-len 8192"}) {
     INFO(flags);
     const TemporaryFolder folder;
-    const json run = good_run(
-        folder, std::string("--num-prompts 200 --request-rate 20 --report r.html ") + flags);
+    const json run =
+        good_run(folder, std::string("--num-prompts 200 --report r.html ") + flags +
+                             (std::string(flags).find("--request-rate") == std::string::npos
+                                  ? " --request-rate 20"
+                                  : ""));
     const json data = report_data(read_file(folder.path() + "/r.html"));
     REQUIRE(data["runs"].size() == 1);
     json shown = data["runs"][0]["result"];
@@ -160,6 +167,10 @@ TEST_CASE("the curves of a report add up to the run") {
           Approx(run["kv"]["mean_used"].get<double>() * capacity).epsilon(1e-3));
     CHECK(integral("kv_reserved") ==
           Approx(run["kv"]["reservation_waste"].get<double>() * capacity).epsilon(1e-3).margin(1));
+    CHECK(integral("kv_external") ==
+          Approx(run["kv"]["external_fragmentation"].get<double>() * capacity)
+              .epsilon(1e-3)
+              .margin(1));
     for (const auto& [name, seconds] : run["engine"]["time_by_component_s"].items()) {
       INFO(name);
       CHECK(integral("time_" + name) == Approx(seconds.get<double>()).epsilon(1e-4).margin(1e-4));
@@ -167,6 +178,41 @@ TEST_CASE("the curves of a report add up to the run") {
     const json& cdf = data["runs"][0]["series"]["cdf"]["ttft"];
     CHECK(cdf["share"].back() == 1);
   }
+}
+
+TEST_CASE("what crosses the links of a disaggregated run is in its report and its timeline") {
+  const TemporaryFolder folder;
+  const json run = good_run(folder,
+                            "--num-prompts 100 --request-rate 10 --policy disaggregated "
+                            "--prefill-replicas 2 --kv-link 100gbe --report r.html --timeline "
+                            "t.json --timeline-window 0:");
+  const json data = report_data(read_file(folder.path() + "/r.html"));
+  const json& series = data["runs"][0]["series"];
+  REQUIRE(series["links"].size() == run["links"].size());
+  REQUIRE(!run["links"].empty());
+  for (const json& link : run["links"]) {
+    const auto curve = std::find_if(series["links"].begin(), series["links"].end(),
+                                    [&](const json& c) { return c["name"] == link["name"]; });
+    REQUIRE(curve != series["links"].end());
+    double busy_s = 0;
+    for (const json& value : (*curve)["busy"]) busy_s += value.get<double>();
+    busy_s *= series["engine"]["bin_s"].get<double>();
+    CHECK(busy_s ==
+          Approx(link["utilization"].get<double>() * run["duration"].get<double>()).epsilon(0.01));
+  }
+  const json timeline = json::parse(read_file(folder.path() + "/t.json"));
+  CHECK(testing::trace_event_fault(timeline) == "");
+  std::int64_t transfers = 0;
+  double last_rate = -1;
+  for (const json& event : timeline["traceEvents"]) {
+    transfers += event["ph"] == "b" && event["name"] == "KV transfer" ? 1 : 0;
+    if (event["ph"] == "C" && event["args"].contains("GB/s")) {
+      last_rate = event["args"]["GB/s"].get<double>();
+      CHECK(last_rate >= 0);
+    }
+  }
+  CHECK(transfers == run["kv_transfer"]["transfers"].get<std::int64_t>());
+  CHECK(last_rate == 0);
 }
 
 TEST_CASE("a report or a timeline that cannot be is refused before the run") {

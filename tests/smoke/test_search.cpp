@@ -268,4 +268,22 @@ TEST_CASE("searches that are none") {
                        {"/no/such/folder"});
 }
 
+TEST_CASE("a search writes a report with its front and its best run") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/search.html";
+  const json result = search(Words{"--trace", shipped("chat"), "--num-prompts", "200"} + kTarget +
+                             Words{"--max-num-seqs", "16,64", "--report", path});
+  const std::string html = testing::read_file(path);
+  const std::string open = "id=\"data\">";
+  const std::size_t begin = html.find(open) + open.size();
+  const json data = json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+  REQUIRE(data["pareto"]["points"].size() == 2);
+  std::size_t on_front = 0;
+  for (const json& point : data["pareto"]["points"]) on_front += point["front"] == true ? 1 : 0;
+  CHECK(on_front == result["pareto"].size());
+  REQUIRE(data["runs"].size() == 1);
+  json shown = data["runs"][0]["result"];
+  CHECK(shown["request_throughput"] == result["best"]["metrics"]["request_throughput"]);
+}
+
 }  // namespace servesim
