@@ -1,0 +1,40 @@
+/// Threads that stay awake between kernels, so that a small kernel is not timed with their start.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace servesim::calibrate {
+
+class ThreadPool {
+ public:
+  /// REQUIRES: threads >= 1; the caller is one of them.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const { return static_cast<int>(workers_.size()) + 1; }
+
+  /// Calls body(begin, end) on parts of [0, count); parts are handed out as threads get free, each
+  /// at least `grain` long. Returns when all are done.
+  void run(std::int64_t count, std::int64_t grain,
+           const std::function<void(std::int64_t, std::int64_t)>& body);
+
+ private:
+  void work();
+  void take_parts();
+
+  std::vector<std::thread> workers_;
+  std::atomic<std::uint64_t> round_{0};
+  std::atomic<int> done_{0};
+  std::atomic<std::int64_t> next_{0};
+  std::atomic<bool> stop_{false};
+  std::int64_t count_ = 0, part_ = 1;
+  const std::function<void(std::int64_t, std::int64_t)>* body_ = nullptr;
+};
+
+}  // namespace servesim::calibrate

@@ -1,0 +1,174 @@
+#include "runner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+
+#include "core/error.hpp"
+#include "text.hpp"
+
+namespace servesim::calibrate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class Run {
+ public:
+  Run(Backend& backend, const Plan& plan, const RunLimits& limits)
+      : backend_(backend), plan_(plan), limits_(limits), suite_(backend.limits()) {}
+
+  Measurement all() {
+    samples_.resize(plan_.cases.size());
+    checks_.resize(plan_.cases.size(), 0);
+    faults_.resize(plan_.cases.size());
+    result_.left_out = plan_.left_out;
+    for (int pass = 0; pass < limits_.effort.passes && !stopped(); ++pass) {
+      limits_.say(print_to_string("pass %d of %d, %zu kernels", pass + 1, limits_.effort.passes,
+                                  plan_.cases.size()));
+      one_pass(pass);
+    }
+    gather();
+    result_.seconds = seconds_since(start_);
+    return std::move(result_);
+  }
+
+ private:
+  bool stopped() {
+    if (limits_.interrupted && limits_.interrupted()) result_.interrupted = true;
+    return result_.interrupted;
+  }
+
+  void one_pass(int pass) {
+    const char* family = "";
+    for (std::size_t i = 0; i < plan_.cases.size() && !stopped(); ++i) {
+      const Case& c = plan_.cases[i];
+      if (!faults_[i].empty()) continue;
+      const double expected = estimated_s(c, suite_, limits_.effort) / limits_.effort.passes;
+      if (seconds_since(start_) + expected > limits_.budget_s) continue;
+      if (std::string(family_of(c.kernel)) != family) {
+        family = family_of(c.kernel);
+        limits_.say(print_to_string("  %s (%.0f s)", family, seconds_since(start_)));
+      }
+      try {
+        if (c.kernel != Kernel::kSustainedGemm) {
+          measure(i, pass);
+        } else if (pass == 0) {
+          sustain(i);
+        }
+      } catch (const InputError& error) {
+        faults_[i] = error.what();
+        limits_.say(describe(c) + ": " + error.what());
+      }
+    }
+  }
+
+  bool is_right(std::size_t i, int pass, Experiment& experiment) {
+    if (pass > 0) return true;
+    checks_[i] = experiment.check();
+    if (checks_[i] <= 1) return true;
+    faults_[i] = print_to_string("wrong result: error %.3g times what is tolerated", checks_[i]);
+    limits_.say(describe(plan_.cases[i]) + ": " + faults_[i]);
+    return false;
+  }
+
+  void measure(std::size_t i, int pass) {
+    const auto experiment = backend_.prepare(plan_.cases[i]);
+    if (!is_right(i, pass, *experiment)) return;
+    const Effort& effort = limits_.effort;
+    experiment->time_us(1);  // warm-up
+    const int calls = calls_for(experiment->time_us(1), effort.sample_us);
+    if (calls > 1) experiment->time_us(calls);
+    std::vector<double> samples;
+    while (static_cast<int>(samples.size()) < effort.samples && !stopped()) {
+      samples.push_back(experiment->time_us(calls));
+    }
+    samples_[i].push_back(std::move(samples));
+    if (seconds_since(polled_) < 1) return;
+    polled_ = Clock::now();
+    note(backend_.sample_power());
+  }
+
+  void note(const PowerSample& power) {
+    for (const std::string& reason : power.throttling) {
+      auto& all = result_.throttling;
+      if (std::find(all.begin(), all.end(), reason) == all.end()) all.push_back(reason);
+    }
+  }
+
+  void sustain(std::size_t i) {
+    const auto experiment = backend_.prepare(plan_.cases[i]);
+    if (!is_right(i, 0, *experiment)) return;
+    const double one = experiment->time_us(1);
+    const int calls = calls_for(one, 2000);
+    if (calls > 1) experiment->time_us(calls);
+    pause();
+    const auto start = Clock::now();
+    std::vector<double> at, us;
+    while (seconds_since(start) < limits_.effort.sustained_s && !stopped()) {
+      const double begin = seconds_since(start);
+      const double time = experiment->time_us(calls);
+      SustainedPoint point{begin, time, {}};
+      const bool sampled = at.empty() || begin - last_power_s_ > 0.05;
+      if (sampled) {
+        point.power = backend_.sample_power();
+        note(point.power);
+        last_power_s_ = begin;
+      }
+      at.push_back(begin);
+      us.push_back(time);
+      result_.sustained.push_back(point);
+    }
+    samples_[i].push_back(us);
+  }
+
+  /// Lets clocks and power settle at rest before a sustained run.
+  static void pause() {
+    const auto start = Clock::now();
+    while (seconds_since(start) < 0.5) {
+      // Sleeping would let the host's clock fall too; what is to rest is the device.
+    }
+  }
+
+  void gather() {
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+      const Summary summary = summarise(samples_[i]);
+      if (summary.samples > 0 && faults_[i].empty()) {
+        result_.timings.push_back({plan_.cases[i], summary, checks_[i]});
+        continue;
+      }
+      std::string reason = faults_[i];
+      if (reason.empty()) reason = result_.interrupted ? "interrupted" : "time budget";
+      result_.left_out.push_back({plan_.cases[i], reason});
+    }
+  }
+
+  Backend& backend_;
+  const Plan& plan_;
+  const RunLimits& limits_;
+  SuiteLimits suite_;
+  Measurement result_;
+  std::vector<std::vector<std::vector<double>>> samples_;
+  std::vector<double> checks_;
+  std::vector<std::string> faults_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point polled_ = start_;
+  double last_power_s_ = 0;
+};
+
+}  // namespace
+
+int calls_for(double us, double sample_us) {
+  constexpr double kMostCalls = 200;
+  return static_cast<int>(std::clamp(std::ceil(sample_us / std::max(us, 1e-3)), 1.0, kMostCalls));
+}
+
+Measurement run(Backend& backend, const Plan& plan, const RunLimits& limits) {
+  return Run(backend, plan, limits).all();
+}
+
+}  // namespace servesim::calibrate
