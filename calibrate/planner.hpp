@@ -30,7 +30,9 @@ struct Effort {
   int samples = 15;        ///< a pass and kernel
   double sample_us = 300;  ///< a sample repeats its kernel for at least this long
   double sustained_s = 3;  ///< of kSustainedGemm
-  double setup_s = 0.01;   ///< preparing, checking and warming up one kernel, a pass
+  /// The fastest sample counts, not the median: on cores that others want too, time is only added.
+  bool fastest = false;
+  double setup_s = 0.01;  ///< preparing, checking and warming up one kernel, a pass
 };
 Effort effort_for(bool gpu, double budget_s);
 

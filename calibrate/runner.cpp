@@ -43,20 +43,30 @@ class Run {
     return result_.interrupted;
   }
 
+  /// How much longer than estimated each kernel of this pass may take, so that all are reached.
+  double stretch(std::size_t from, int pass) const {
+    const double end = limits_.budget_s * (pass + 1) / limits_.effort.passes;
+    double left = 0;
+    for (std::size_t i = from; i < plan_.cases.size(); ++i) left += expected_s(i);
+    return std::max(end - seconds_since(start_), 0.0) / std::max(left, 1e-6);
+  }
+  double expected_s(std::size_t i) const {
+    return estimated_s(plan_.cases[i], suite_, limits_.effort) / limits_.effort.passes;
+  }
+
   void one_pass(int pass) {
     const char* family = "";
     for (std::size_t i = 0; i < plan_.cases.size() && !stopped(); ++i) {
       const Case& c = plan_.cases[i];
       if (!faults_[i].empty()) continue;
-      const double expected = estimated_s(c, suite_, limits_.effort) / limits_.effort.passes;
-      if (seconds_since(start_) + expected > limits_.budget_s) continue;
+      if (seconds_since(start_) + expected_s(i) > limits_.budget_s) continue;
       if (std::string(family_of(c.kernel)) != family) {
         family = family_of(c.kernel);
         limits_.say(print_to_string("  %s (%.0f s)", family, seconds_since(start_)));
       }
       try {
         if (c.kernel != Kernel::kSustainedGemm) {
-          measure(i, pass);
+          measure(i, pass, expected_s(i) * stretch(i, pass));
         } else if (pass == 0) {
           sustain(i);
         }
@@ -76,15 +86,18 @@ class Run {
     return false;
   }
 
-  void measure(std::size_t i, int pass) {
+  void measure(std::size_t i, int pass, double allotted_s) {
+    const auto begin = Clock::now();
     const auto experiment = backend_.prepare(plan_.cases[i]);
     if (!is_right(i, pass, *experiment)) return;
     const Effort& effort = limits_.effort;
     experiment->time_us(1);  // warm-up
     const int calls = calls_for(experiment->time_us(1), effort.sample_us);
     if (calls > 1) experiment->time_us(calls);
+    constexpr std::size_t kFewest = 2;
     std::vector<double> samples;
     while (static_cast<int>(samples.size()) < effort.samples && !stopped()) {
+      if (samples.size() >= kFewest && seconds_since(begin) > allotted_s) break;
       samples.push_back(experiment->time_us(calls));
     }
     samples_[i].push_back(std::move(samples));
@@ -136,7 +149,8 @@ class Run {
 
   void gather() {
     for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
-      const Summary summary = summarise(samples_[i]);
+      Summary summary = summarise(samples_[i]);
+      if (limits_.effort.fastest) summary.us = summary.least;
       if (summary.samples > 0 && faults_[i].empty()) {
         result_.timings.push_back({plan_.cases[i], summary, checks_[i]});
         continue;

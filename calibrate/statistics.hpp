@@ -13,9 +13,9 @@ inline double median(std::vector<double> values) {
 
 /// One kernel's timings. Microseconds a call.
 struct Summary {
-  double us = 0;      ///< the least of the passes' medians: what disturbs a pass only adds to it
-  double least = 0;   ///< of all samples
-  double p90 = 0;     ///< of all samples
+  double us = 0;     ///< what counts: the least of the passes' medians; on a CPU the fastest sample
+  double least = 0;  ///< of all samples
+  double p90 = 0;    ///< of all samples
   double spread = 0;  ///< (p75 - p25) / median of all samples
   int samples = 0;
   int passes = 0;

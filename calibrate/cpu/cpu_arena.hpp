@@ -18,7 +18,8 @@ class CpuArena {
   std::int64_t bytes() const { return bytes_; }
   std::uint64_t seed() const { return seed_; }
 
-  /// The region of a type, filled when it is first asked for.
+  /// The region of a type, filled by all threads when it is first asked for: REQUIRES: not called
+  /// from within a parallel part.
   const void* of(DType type);
   template <class T>
   const T* at(const Operand& operand) {

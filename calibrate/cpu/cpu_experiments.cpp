@@ -182,16 +182,18 @@ class Builder {
     return make(
         [=, &arena, &pool](std::int64_t r) {
           const Operand weights = arena.slot(c.dtype, weight_bytes, r);
+          const void* w =
+              arena.at<char>(weights);  // may fill its region: not inside a parallel part
           const auto* s = arena.at<std::uint16_t>(scales);
           auto* out = static_cast<std::uint16_t*>(arena.output());
           pool.run(c.n, 16, [&](std::int64_t begin, std::int64_t end) {
             const float* in = activations->data();
             if (c.dtype == DType::kFp16) {
-              cpu::gemv_fp16(arena.at<std::uint16_t>(weights), in, out, c.k, begin, end);
+              cpu::gemv_fp16(static_cast<const std::uint16_t*>(w), in, out, c.k, begin, end);
             } else if (c.dtype == DType::kInt8) {
-              cpu::gemv_int8(arena.at<std::int8_t>(weights), s, in, out, c.k, begin, end);
+              cpu::gemv_int8(static_cast<const std::int8_t*>(w), s, in, out, c.k, begin, end);
             } else {
-              cpu::gemv_int4(arena.at<std::uint8_t>(weights), s, in, out, c.k, begin, end);
+              cpu::gemv_int4(static_cast<const std::uint8_t*>(w), s, in, out, c.k, begin, end);
             }
           });
         },

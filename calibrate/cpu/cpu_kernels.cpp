@@ -259,7 +259,7 @@ void gemv_int4(const std::uint8_t* weights, const std::uint16_t* scales, const f
     for (std::int64_t group = 0; group < groups; ++group) {
       Floats part = {};
       for (std::int64_t i = group * kBytes; i < (group + 1) * kBytes; i += kLanes) {
-        const Integers both = __builtin_convertvector(load<Nibbles>(w + i), Integers);
+        const Integers both = __builtin_convertvector(load<Bytes>(w + i), Integers);
         part += __builtin_convertvector((both & 15) - 8, Floats) * load<Floats>(even + i);
         part += __builtin_convertvector((both >> 4) - 8, Floats) * load<Floats>(odd + i);
       }

@@ -16,8 +16,7 @@ typedef float Floats __attribute__((vector_size(kLanes * 4)));
 typedef std::uint32_t Words __attribute__((vector_size(kLanes * 4)));
 typedef std::int32_t Integers __attribute__((vector_size(kLanes * 4)));
 typedef std::uint16_t Halves __attribute__((vector_size(kLanes * 2)));
-typedef std::int8_t Bytes __attribute__((vector_size(kLanes)));
-typedef std::uint8_t Nibbles __attribute__((vector_size(kLanes)));
+typedef std::uint8_t Bytes __attribute__((vector_size(kLanes)));
 
 template <class Vector, class Element>
 inline Vector load(const Element* from) {
@@ -50,7 +49,9 @@ inline Floats load_fp16(const std::uint16_t* from) {
   return bits_to_floats(bits | (wide & 0x8000) << 16);
 }
 inline Floats load_int8(const std::int8_t* from) {
-  return __builtin_convertvector(__builtin_convertvector(load<Bytes>(from), Integers), Floats);
+  // Shifted to unsigned first: widening signed bytes comes out one by one from GCC 12.
+  const Bytes shifted = load<Bytes>(from) ^ 0x80;
+  return __builtin_convertvector(__builtin_convertvector(shifted, Integers) - 128, Floats);
 }
 
 inline float sum_of(Floats v) {
