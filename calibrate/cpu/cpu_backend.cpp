@@ -89,8 +89,8 @@ class CpuBackend final : public Backend {
   std::int64_t arena_bytes() const {
     // Regions for five types and the results, with half of what is free left alone.
     constexpr double kRegions = 6;
-    constexpr double kLeast = 128 * kMebibyte, kMost = 512 * kMebibyte;
-    const double wanted = std::clamp(2 * environment_.cache_bytes, 256 * kMebibyte, kMost);
+    constexpr double kLeast = 128 * kMebibyte, kMost = 256 * kMebibyte;
+    const double wanted = std::clamp(4 * environment_.cache_bytes, kLeast, kMost);
     const double room = environment_.free_bytes / 2 / kRegions;
     if (room < kLeast) {
       throw InputError(print_to_string("not enough memory: %.0f MiB are free, %.0f MiB are needed",

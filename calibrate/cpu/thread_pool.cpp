@@ -5,15 +5,8 @@
 namespace servesim::calibrate {
 namespace {
 
-/// Waits for `ready`, spinning first: a kernel follows the last one within microseconds. After that
-/// it yields, since other tenants want the core too.
-template <class Ready>
-void await(const Ready& ready) {
-  constexpr int kSpins = 20'000;
-  for (int i = 0; !ready(); ++i) {
-    if (i > kSpins) std::this_thread::yield();
-  }
-}
+constexpr int kRoundShift = 32;
+constexpr std::uint64_t kPartMask = (std::uint64_t{1} << kRoundShift) - 1;
 
 }  // namespace
 
@@ -23,30 +16,38 @@ ThreadPool::ThreadPool(int threads) {
 
 ThreadPool::~ThreadPool() {
   stop_ = true;
-  round_.fetch_add(1, std::memory_order_release);
-  round_.notify_all();
+  parts_ = 0;
+  state_.fetch_add(std::uint64_t{1} << kRoundShift);
+  state_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
 void ThreadPool::work() {
   std::uint64_t seen = 0;
   for (;;) {
-    for (int i = 0; round_.load(std::memory_order_acquire) == seen; ++i) {
-      constexpr int kSpins = 50'000;
-      if (i > kSpins) round_.wait(seen);
+    std::uint64_t state = state_.load();
+    // Spins first: a kernel follows the last one within microseconds.
+    constexpr int kSpins = 50'000;
+    for (int i = 0; state >> kRoundShift == seen; ++i) {
+      if (i > kSpins) state_.wait(state);
+      state = state_.load();
     }
-    ++seen;
+    seen = state >> kRoundShift;
     if (stop_) return;
-    take_parts();
-    done_.fetch_add(1, std::memory_order_release);
+    take_parts(seen);
   }
 }
 
-void ThreadPool::take_parts() {
-  for (;;) {
-    const std::int64_t begin = next_.fetch_add(part_, std::memory_order_relaxed);
-    if (begin >= count_) return;
-    (*body_)(begin, std::min(begin + part_, count_));
+void ThreadPool::take_parts(std::uint64_t round) {
+  std::uint64_t state = state_.load();
+  while (state >> kRoundShift == round) {
+    const auto part = static_cast<std::int64_t>(state & kPartMask);
+    if (part >= parts_) return;
+    if (!state_.compare_exchange_weak(state, state + 1)) continue;
+    // The round cannot end before this part has: what it consists of stays.
+    (*body_)(part * part_, std::min((part + 1) * part_, count_));
+    finished_.fetch_add(1);
+    state = state_.load();
   }
 }
 
@@ -55,21 +56,27 @@ void ThreadPool::run(std::int64_t count, std::int64_t grain,
   // Four parts a thread: one that is held up by another tenant does not hold up all.
   constexpr std::int64_t kPartsPerThread = 4;
   const std::int64_t wanted = count / (kPartsPerThread * size());
-  part_ = std::max<std::int64_t>(wanted / grain * grain, grain);
-  count_ = count;
-  body_ = &body;
-  next_.store(0, std::memory_order_relaxed);
-  if (workers_.empty() || count <= part_) {
-    take_parts();
+  const std::int64_t part = std::max<std::int64_t>(wanted / grain * grain, grain);
+  const std::int64_t parts = (count + part - 1) / part;
+  if (workers_.empty() || parts <= 1) {
+    if (count > 0) body(0, count);
     return;
   }
-  done_.store(0, std::memory_order_relaxed);
-  round_.fetch_add(1, std::memory_order_release);
-  round_.notify_all();
-  take_parts();
-  await([this] {
-    return done_.load(std::memory_order_acquire) == static_cast<int>(workers_.size());
-  });
+  const std::uint64_t round = (state_.load() >> kRoundShift) + 1;
+  // Closed while the round is described: late threads of the last one can take nothing.
+  state_.store((round - 1) << kRoundShift | kPartMask);
+  finished_ = 0;
+  parts_ = parts;
+  part_ = part;
+  count_ = count;
+  body_ = &body;
+  state_.store(round << kRoundShift);
+  state_.notify_all();
+  take_parts(round);
+  constexpr int kSpins = 20'000;
+  for (int i = 0; finished_.load() < parts; ++i) {
+    if (i > kSpins) std::this_thread::yield();
+  }
 }
 
 }  // namespace servesim::calibrate

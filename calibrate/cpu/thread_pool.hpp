@@ -26,13 +26,16 @@ class ThreadPool {
 
  private:
   void work();
-  void take_parts();
+  /// Does parts of round `round` until none is left or another round has begun.
+  void take_parts(std::uint64_t round);
 
   std::vector<std::thread> workers_;
-  std::atomic<std::uint64_t> round_{0};
-  std::atomic<int> done_{0};
-  std::atomic<std::int64_t> next_{0};
+  /// The round in the upper half, the next part in the lower: a thread that wakes late takes no
+  /// part of a round it does not know, so nobody waits for threads that are not running.
+  std::atomic<std::uint64_t> state_{0};
+  std::atomic<std::int64_t> finished_{0};
   std::atomic<bool> stop_{false};
+  std::atomic<std::int64_t> parts_{0};
   std::int64_t count_ = 0, part_ = 1;
   const std::function<void(std::int64_t, std::int64_t)>* body_ = nullptr;
 };

@@ -272,13 +272,12 @@ std::unique_ptr<Experiment> prepare_streams(const Case& c, CudaArena& arena) {
   const std::int64_t parts = c.kernel == Kernel::kTriad ? 3 : c.kernel == Kernel::kCopy ? 2 : 1;
   const std::int64_t bytes = c.bytes / parts / 256 * 256;
   const std::int64_t input = (parts == 3 ? 2 : 1) * bytes;
-  const auto* sum = static_cast<const std::uint32_t*>(nullptr);
   if (c.kernel == Kernel::kRead) {
     return make_experiment(
         arena,
         [=, &arena](std::int64_t r, cudaStream_t stream) {
           auto* total = arena.output<std::uint32_t>();
-          if (r == 0) require(cudaMemsetAsync(total, 0, sizeof(*sum), stream), "a sum");
+          if (r == 0) require(cudaMemsetAsync(total, 0, sizeof(std::uint32_t), stream), "a sum");
           launch_read(arena.at(arena.slot(DType::kFp32, bytes, r)), bytes, total, stream);
         },
         [=, &arena] {
