@@ -59,6 +59,7 @@ std::unique_ptr<Experiment> decode_on_cpu(const Case& c_, CpuArena& arena, Threa
   auto tables = std::make_shared<std::vector<std::vector<std::int32_t>>>(
       block_tables(c, blocks, arena.seed(), kRotations));
   return make(
+      pool,
       [=, &arena, &pool](std::int64_t r) {
         const auto* queries = arena.at<std::uint16_t>(q);
         const auto *k_cache = arena.at<std::uint16_t>(k), *v_cache = arena.at<std::uint16_t>(v);
@@ -118,6 +119,7 @@ std::unique_ptr<Experiment> prefill_on_cpu(const Case& c_, CpuArena& arena, Thre
     return from;
   };
   return make(
+      pool,
       [=, &arena, &pool](std::int64_t r) {
         const Operand q = operands(r), k = after(q, q_bytes), v = after(k, kv_bytes);
         const auto* queries = arena.at<std::uint16_t>(q);

@@ -10,7 +10,8 @@
 namespace servesim::calibrate {
 
 /// Makes an experiment of a call (given its rotation) and of the check of call 0.
-using MakeExperiment = std::unique_ptr<Experiment> (*)(std::function<void(std::int64_t)>,
+using MakeExperiment = std::unique_ptr<Experiment> (*)(ThreadPool&,
+                                                       std::function<void(std::int64_t)>,
                                                        std::function<double()>);
 
 std::unique_ptr<Experiment> decode_on_cpu(const Case& c, CpuArena& arena, ThreadPool& pool,

@@ -42,7 +42,8 @@ Environment describe_machine(int threads) {
   const std::string cpu = read_text("/proc/cpuinfo"), memory = read_text("/proc/meminfo");
   e.device = proc_value(cpu, "model name");
   if (e.device.empty()) e.device = "CPU";
-  e.toolkit = print_to_string("compiler %s, %s kernels", __VERSION__, cpu::instruction_set());
+  e.toolkit = print_to_string("compiler %s, %s kernels, times are CPU time over threads",
+                              __VERSION__, cpu::instruction_set());
   e.gemm_library = cpu::has_openblas() ? "OpenBLAS, panels converted from bf16"
                                        : "own blocked GEMM (no OpenBLAS)";
   e.memory_bytes = kibibytes(proc_value(memory, "MemTotal"));

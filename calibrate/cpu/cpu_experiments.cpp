@@ -16,29 +16,40 @@ namespace {
 
 constexpr std::int64_t kStreamGrain = 4096;
 
-/// A kernel as a function of the rotation, and how to check what it left in `output`.
+/// A kernel as a function of the rotation, and how to check what it left in `output`. Timed by the
+/// pool's CPU clock, which other tenants of the cores do not advance; `wall` takes the wall clock.
 class CpuExperiment final : public Experiment {
  public:
   using Call = std::function<void(std::int64_t)>;
   using Check = std::function<double()>;
-  CpuExperiment(Call call, Check check) : call_(std::move(call)), check_(std::move(check)) {}
+  CpuExperiment(ThreadPool& pool, Call call, Check check, bool wall)
+      : pool_(pool), call_(std::move(call)), check_(std::move(check)), wall_(wall) {}
 
   double check() override {
     call_(0);
     return check_();
   }
   double time_us(int calls) override {
+    const double busy = pool_.busy_us();
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < calls; ++i) call_(++rotation_);
     const auto spent = std::chrono::steady_clock::now() - start;
-    return std::chrono::duration<double, std::micro>(spent).count() / calls;
+    const double wall_us = std::chrono::duration<double, std::micro>(spent).count();
+    return (wall_ ? wall_us : pool_.busy_us() - busy) / calls;
   }
 
  private:
+  ThreadPool& pool_;
   Call call_;
   Check check_;
+  bool wall_;
   std::int64_t rotation_ = 0;
 };
+
+std::unique_ptr<Experiment> make(ThreadPool& pool, CpuExperiment::Call call,
+                                 CpuExperiment::Check check) {
+  return std::make_unique<CpuExperiment>(pool, std::move(call), std::move(check), false);
+}
 
 /// Builds the experiment of one case. Lives only while it does; what the calls need they hold.
 class Builder {
@@ -82,16 +93,13 @@ class Builder {
   }
 
  private:
-  static std::unique_ptr<Experiment> make(CpuExperiment::Call call, CpuExperiment::Check check) {
-    return std::make_unique<CpuExperiment>(std::move(call), std::move(check));
-  }
-
   std::unique_ptr<Experiment> read() {
     auto total = std::make_shared<std::atomic<std::uint64_t>>(0);
     CpuArena& arena = arena_;
     ThreadPool& pool = pool_;
     const std::int64_t bytes = c_.bytes;
     return make(
+        pool,
         [=, &arena, &pool](std::int64_t r) {
           const char* from = arena.at<char>(arena.slot(DType::kFp32, bytes, r));
           *total = 0;
@@ -119,6 +127,7 @@ class Builder {
     // Both sources of a triad come from one slot, one after the other.
     const std::int64_t input = std::max<std::int64_t>(parts - 1, 1) * bytes;
     return make(
+        pool,
         [=, &arena, &pool](std::int64_t r) {
           const auto* from = arena.at<float>(arena.slot(DType::kFp32, input, r));
           auto* to =
@@ -149,6 +158,7 @@ class Builder {
     const std::int64_t fmas = c_.n;
     auto kept = std::make_shared<std::atomic<float>>(0.0f);
     return make(
+        pool,
         [=, &pool](std::int64_t) {
           pool.run(fmas, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
             kept->store(cpu::peak_fma(end - begin));
@@ -180,6 +190,7 @@ class Builder {
       activations->push_back(static_cast<float>(x(static_cast<std::uint64_t>(from))));
     }
     return make(
+        pool,
         [=, &arena, &pool](std::int64_t r) {
           const Operand weights = arena.slot(c.dtype, weight_bytes, r);
           const void* w =
@@ -217,6 +228,7 @@ class Builder {
     const bool openblas = cpu::has_openblas() && m > 4;
     auto activations = std::make_shared<std::vector<float>>(static_cast<std::size_t>(m * c.k));
     return make(
+        pool,
         [=, &arena, &pool](std::int64_t r) {
           // The conversion of the activations is part of the product, as a packing would be.
           const auto* x = arena.at<std::uint16_t>(input);
@@ -252,7 +264,8 @@ class Builder {
     ThreadPool& pool = pool_;
     auto count = std::make_shared<std::atomic<int>>(0);
     const int threads = pool.size();
-    return make(
+    return std::make_unique<CpuExperiment>(
+        pool,
         [=, &pool](std::int64_t) {
           *count = 0;
           pool.run(threads, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -263,7 +276,8 @@ class Builder {
           Checker checker;
           checker.equal(*count, threads);
           return checker.worst();
-        });
+        },
+        true);
   }
 
   const Case& c_;

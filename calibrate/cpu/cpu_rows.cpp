@@ -17,6 +17,7 @@ std::unique_ptr<Experiment> rms_norm_on_cpu(const Case& case_, CpuArena& arena, 
     return arena.slot(DType::kBf16, 2 * bytes, r, 1 << 20);
   };
   return make(
+      pool,
       [=, &arena, &pool](std::int64_t r) {
         const auto* x = arena.at<std::uint16_t>(operands(r));
         const auto* w = arena.at<std::uint16_t>(weight);
@@ -58,6 +59,7 @@ std::unique_ptr<Experiment> rope_on_cpu(const Case& case_, CpuArena& arena, Thre
   }
   const std::int64_t bytes = 2 * c.m * heads * c.head_dim;
   return make(
+      pool,
       [=, &arena, &pool](std::int64_t r) {
         const auto* x = arena.at<std::uint16_t>(arena.slot(DType::kBf16, bytes, r));
         auto* out = static_cast<std::uint16_t*>(arena.output());
@@ -90,6 +92,7 @@ std::unique_ptr<Experiment> silu_mul_on_cpu(const Case& case_, CpuArena& arena, 
   const Case c = case_;
   const std::int64_t bytes = 2 * c.m * 2 * c.n;
   return make(
+      pool,
       [=, &arena, &pool](std::int64_t r) {
         const auto* x = arena.at<std::uint16_t>(arena.slot(DType::kBf16, bytes, r));
         auto* out = static_cast<std::uint16_t*>(arena.output());
@@ -118,6 +121,7 @@ std::unique_ptr<Experiment> softmax_on_cpu(const Case& case_, CpuArena& arena, T
   const Case c = case_;
   const std::int64_t bytes = 4 * c.m * c.n;
   return make(
+      pool,
       [=, &arena, &pool](std::int64_t r) {
         const auto* x = arena.at<float>(arena.slot(DType::kFp32, bytes, r));
         auto* out = static_cast<float*>(arena.output());
@@ -146,6 +150,7 @@ std::unique_ptr<Experiment> sampling_on_cpu(const Case& case_, CpuArena& arena, 
   const std::int64_t bytes = 4 * c.m * c.n;
   auto tokens = std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(c.m));
   return make(
+      pool,
       [=, &arena, &pool](std::int64_t r) {
         const auto* x = arena.at<float>(arena.slot(DType::kFp32, bytes, r));
         pool.run(c.m, 1, [&](std::int64_t begin, std::int64_t end) {

@@ -1,5 +1,7 @@
 #include "cpu/thread_pool.hpp"
 
+#include <time.h>
+
 #include <algorithm>
 
 namespace servesim::calibrate {
@@ -8,7 +10,19 @@ namespace {
 constexpr int kRoundShift = 32;
 constexpr std::uint64_t kPartMask = (std::uint64_t{1} << kRoundShift) - 1;
 
+std::int64_t thread_cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
 }  // namespace
+
+void ThreadPool::timed(const Body& body, std::int64_t begin, std::int64_t end, int weight) {
+  const std::int64_t start = thread_cpu_ns();
+  body(begin, end);
+  busy_ns_.fetch_add(weight * (thread_cpu_ns() - start));
+}
 
 ThreadPool::ThreadPool(int threads) {
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
@@ -45,7 +59,7 @@ void ThreadPool::take_parts(std::uint64_t round) {
     if (part >= parts_) return;
     if (!state_.compare_exchange_weak(state, state + 1)) continue;
     // The round cannot end before this part has: what it consists of stays.
-    (*body_)(part * part_, std::min((part + 1) * part_, count_));
+    timed(*body_, part * part_, std::min((part + 1) * part_, count_), 1);
     finished_.fetch_add(1);
     state = state_.load();
   }
@@ -59,7 +73,7 @@ void ThreadPool::run(std::int64_t count, std::int64_t grain,
   const std::int64_t part = std::max<std::int64_t>(wanted / grain * grain, grain);
   const std::int64_t parts = (count + part - 1) / part;
   if (workers_.empty() || parts <= 1) {
-    if (count > 0) body(0, count);
+    if (count > 0) timed(body, 0, count, size());
     return;
   }
   const std::uint64_t round = (state_.load() >> kRoundShift) + 1;
