@@ -32,7 +32,7 @@ struct Effort {
   double sustained_s = 3;  ///< of kSustainedGemm
   /// The fastest sample counts, not the median: on cores that others want too, time is only added.
   bool fastest = false;
-  double setup_s = 0.01;  ///< preparing, checking and warming up one kernel, a pass
+  double setup_s = 0.05;  ///< preparing, checking and warming up one kernel, a pass
 };
 Effort effort_for(bool gpu, double budget_s);
 
