@@ -1,5 +1,5 @@
 // Every kernel of the CPU backend computes what its reference says, at sizes with remainders too.
-#include <filesystem>
+#include <atomic>
 
 #include "backend.hpp"
 #include "core/error.hpp"

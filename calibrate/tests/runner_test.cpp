@@ -87,7 +87,7 @@ TEST_CASE("what was measured is reported, faults are left out with their reason"
 TEST_CASE("an interrupt keeps what was measured", "[calibrate]") {
   FakeBackend backend;
   RunLimits limits = fake_limits();
-  limits.interrupted = [&] { return backend.calls > 30 * 100; };
+  limits.interrupted = [&] { return backend.calls > 1500; };
   Plan p = fake_plan();
   for (Case& c : p.cases) c.k = 1;
   limits.effort.sample_us = 3000;
