@@ -64,8 +64,7 @@ std::vector<MeasuredGemm> read_gemms(const std::string& path, const std::string&
     rows.push_back({*engine, *eight,
                     GemmShape{csv.number(i, m, 1, kMostSize), csv.number(i, n, 1, kMostSize),
                               csv.number(i, k, 1, kMostSize)},
-                    csv.number(i, us, 1e-3, kMostUs),
-                    csv.text(i, type_at) == "int8"});
+                    csv.number(i, us, 1e-3, kMostUs), csv.text(i, type_at) == "int8"});
   }
   return rows;
 }
