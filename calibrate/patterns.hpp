@@ -28,10 +28,13 @@ SERVESIM_HD inline float random_unit(std::uint64_t seed, std::uint64_t index) {
   return static_cast<float>((random_bits(seed, index) >> 8) + 1) * 0x1p-24f;
 }
 
+/// Patterns repeat after so many elements, a prime, so that arenas are filled by copying.
+constexpr std::uint64_t kPatternPeriod = 4'194'301;
+
 /// The bits of element `index`: magnitudes in [0.25, 2) for floats, [-127, 127] without 0 for int8,
 /// two values of [-8, 7] in a byte for int4 (`index` counts bytes then).
 SERVESIM_HD inline std::uint32_t pattern(DType type, std::uint64_t seed, std::uint64_t index) {
-  const std::uint32_t h = random_bits(seed, index);
+  const std::uint32_t h = random_bits(seed, index % kPatternPeriod);
   const std::uint32_t sign = h >> 31;
   const std::uint32_t step = (h >> 24 & 0x7f) % 3;
   switch (type) {

@@ -41,11 +41,18 @@ const void* CpuArena::of(DType type) {
   if (region) return region.get();
   region = allocate();
   const auto element = static_cast<std::int64_t>(std::max<std::uint64_t>(bytes_of(type, 1), 1));
-  pool_.run(bytes_ / element, kPage, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t count = bytes_ / element;
+  const std::int64_t period = std::min(count, static_cast<std::int64_t>(kPatternPeriod));
+  pool_.run(period, kPage, [&](std::int64_t begin, std::int64_t end) {
     if (element == 4) return fill<std::uint32_t>(region.get(), type, seed_, begin, end);
     if (element == 2) return fill<std::uint16_t>(region.get(), type, seed_, begin, end);
     fill<std::uint8_t>(region.get(), type, seed_, begin, end);
   });
+  auto* first = static_cast<char*>(region.get());
+  for (std::int64_t at = period; at < count; at += period) {
+    std::memcpy(first + at * element, first,
+                static_cast<std::size_t>(element * std::min(period, count - at)));
+  }
   return region.get();
 }
 

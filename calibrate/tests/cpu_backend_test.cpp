@@ -100,6 +100,17 @@ TEST_CASE("a GPU's kernels and oversized operands are refused", "[calibrate]") {
   CHECK_THROWS_AS(machine.worst(large), servesim::InputError);
 }
 
+TEST_CASE("an arena holds what operands say, beyond the patterns' period too", "[calibrate]") {
+  SmallMachine machine;
+  const auto* values = static_cast<const std::uint16_t*>(machine.arena.of(DType::kBf16));
+  const Operand all{DType::kBf16, machine.arena.seed(), 0};
+  for (const std::uint64_t i :
+       {std::uint64_t{0}, std::uint64_t{77}, kPatternPeriod - 1, kPatternPeriod,
+        2 * kPatternPeriod + 5, std::uint64_t{(32 << 20) - 1}}) {
+    CHECK(from_bf16(values[i]) == all(i));
+  }
+}
+
 TEST_CASE("calls rotate over operands that do not share memory", "[calibrate]") {
   SmallMachine machine;
   const auto first = machine.arena.slot(DType::kBf16, 1 << 20, 0);
