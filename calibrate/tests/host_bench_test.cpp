@@ -10,8 +10,8 @@ TEST_CASE("tokens decode to the text they came from", "[calibrate]") {
   const GreedyTokenizer tokenizer(500, 4);
   const std::string text = tokenizer.text(200, 9) + " \xff{}\n";
   CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
-  // The longest match is taken: words come out as one token, so about as many as went in.
-  CHECK(tokenizer.encode(tokenizer.text(200, 9)).size() <= 200);
+  // The longest match is taken, which is not always the fewest: about as many as went in.
+  CHECK(tokenizer.encode(tokenizer.text(200, 9)).size() < 220);
   CHECK(tokenizer.encode("").empty());
   CHECK(tokenizer.text(50, 1) == tokenizer.text(50, 1));
   CHECK(tokenizer.text(50, 1) != tokenizer.text(50, 2));
