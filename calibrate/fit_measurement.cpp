@@ -72,8 +72,10 @@ void fit_measurement(const std::string& folder, const std::string& datasheet,
   });
   for (const GemvFit& gemv : fit_gemvs(timings)) {
     report("gemv " + gemv.dtype, gemv.rows, gemv.rows_held_out, gemv.held_out_median, predictions);
-    predictions["gemv " + gemv.dtype]["t0_us"] = gemv.line.t0_us;
-    predictions["gemv " + gemv.dtype]["bytes_per_s"] = gemv.line.rate * 1e6;
+    Json& block = predictions["gemv " + gemv.dtype];
+    block["t0_us"] = gemv.form.t0_us;
+    if (gemv.form.us_per_byte > 0) block["bytes_per_s"] = 1e6 / gemv.form.us_per_byte;
+    block["row_ns"] = 1e3 * gemv.form.row_us;
   }
   const std::string from = fmt::format("calibrate measure on {} (GEMM: {})", environment.device,
                                        environment.gemm_library);

@@ -37,7 +37,7 @@ std::unique_ptr<Backend> make_backend(const Flags& flags) {
 
 /// What remains of the budget for measuring: fitting a GPU's thousand rows takes a minute.
 double measuring_s(bool gpu, double budget_s) {
-  constexpr double kGpuFitS = 100, kCpuFitS = 12;
+  constexpr double kGpuFitS = 100, kCpuFitS = 5;
   const double fit = has_fit() ? (gpu ? kGpuFitS : kCpuFitS) : 2;
   return std::max(budget_s - fit, budget_s / 2);
 }
@@ -60,6 +60,11 @@ int run_measure(const Flags& flags) {
   const Effort effort = effort_for(limits.gpu, budget_s);
   // A tenth is kept for what the estimates miss.
   const Plan planned = plan(suite(limits), limits, effort, 0.9 * run_s);
+  constexpr double kWorthSaying = 0.8;
+  if (limits.share < kWorthSaying) {
+    std::printf("others use the cores: the plan counts on %.0f %% of their time\n",
+                100 * limits.share);
+  }
   std::printf("planned for %.0f s:\n%s", run_s, plan_table(planned).c_str());
   std::fflush(stdout);
   if (flags.has("--plan")) return 0;

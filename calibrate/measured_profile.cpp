@@ -121,30 +121,44 @@ double sampling_ns_per_logit(const std::vector<TimedCase>& timings) {
   return ns;
 }
 
+double GemvForm::at(const Case& c) const {
+  return t0_us + us_per_byte * traffic(c) + row_us * static_cast<double>(c.n);
+}
+
+namespace {
+
+GemvForm gemv_form(const std::vector<const TimedCase*>& timings) {
+  std::vector<double> bytes, rows, us;
+  for (const TimedCase* t : timings) {
+    bytes.push_back(traffic(t->c));
+    rows.push_back(static_cast<double>(t->c.n));
+    us.push_back(t->us);
+  }
+  const std::vector<double> ones(us.size(), 1.0);
+  const std::vector<double> c = fit_nonnegative({ones, bytes, rows}, us);
+  return {c[0], c[1], c[2]};
+}
+
+}  // namespace
+
 std::vector<GemvFit> fit_gemvs(const std::vector<TimedCase>& timings) {
   std::vector<GemvFit> fits;
   for (const DType type : {DType::kBf16, DType::kFp16, DType::kInt8, DType::kInt4}) {
-    std::vector<double> sizes, us, train_sizes, train_us;
-    std::vector<const TimedCase*> held;
+    std::vector<const TimedCase*> all, train, held;
     for (const TimedCase& t : timings) {
       if (t.c.kernel != Kernel::kGemv || t.c.dtype != type) continue;
-      sizes.push_back(traffic(t.c));
-      us.push_back(t.us);
+      all.push_back(&t);
       const GemmShape shape{1, static_cast<double>(t.c.n), static_cast<double>(t.c.k)};
-      if (is_held_out(MeasuredGemm{MeasuredEngine::kVllm, false, shape, t.us})) {
-        held.push_back(&t);
-      } else {
-        train_sizes.push_back(sizes.back());
-        train_us.push_back(t.us);
-      }
+      const bool out = is_held_out(MeasuredGemm{MeasuredEngine::kVllm, false, shape, t.us});
+      (out ? held : train).push_back(&t);
     }
-    constexpr std::size_t kFewest = 3;
-    if (train_us.size() < kFewest) continue;
-    GemvFit fit{name_of(type), fit_line(sizes, us), 0, {}, us.size()};
-    const Line trained = fit_line(train_sizes, train_us);
+    constexpr std::size_t kFewest = 4;  // one more than the form has parameters
+    if (train.size() < kFewest) continue;
+    GemvFit fit{name_of(type), gemv_form(all), 0, {}, all.size()};
+    const GemvForm trained = gemv_form(train);
     std::vector<double> errors;
     for (const TimedCase* t : held) {
-      const double predicted = trained.at(traffic(t->c));
+      const double predicted = trained.at(t->c);
       errors.push_back(std::abs(predicted / t->us - 1));
       fit.rows_held_out.push_back({describe(t->c), predicted, t->us});
     }

@@ -40,10 +40,19 @@ ElementwiseFit fit_elementwise(const std::vector<TimedCase>& timings, double byt
 /// Nanoseconds a logit, softmax and the draw together: the slopes of both over rows x vocabulary.
 double sampling_ns_per_logit(const std::vector<TimedCase>& timings);
 
-/// `t0 + bytes/rate` of a GEMV type, and its median error on the shapes left out of a first fit.
+/// `t0 + bytes/rate + rows row_us`: each row of the weights ends with a reduction over lanes and a
+/// store, which short rows show.
+struct GemvForm {
+  double t0_us = 0;
+  double us_per_byte = 0;
+  double row_us = 0;
+  double at(const Case& c) const;
+};
+
+/// A GEMV type's form, and its median error on the shapes left out of a first fit.
 struct GemvFit {
   std::string dtype;
-  Line line;  ///< rate in bytes per us
+  GemvForm form;
   double held_out_median = 0;
   std::vector<HeldOut> rows_held_out;
   std::size_t rows = 0;

@@ -12,10 +12,10 @@ namespace servesim::calibrate {
 namespace {
 
 /// Shares of the budget. GEMMs have the most parameters and make up most of a step.
-constexpr std::array<std::pair<const char*, double>, 11> kShares{{{"bandwidth", 0.08},
+constexpr std::array<std::pair<const char*, double>, 11> kShares{{{"bandwidth", 0.06},
                                                                   {"launch", 0.01},
-                                                                  {"gemv", 0.10},
-                                                                  {"gemm", 0.38},
+                                                                  {"gemv", 0.15},
+                                                                  {"gemm", 0.35},
                                                                   {"sustained_gemm", 0.05},
                                                                   {"decode_attention", 0.12},
                                                                   {"prefill_attention", 0.10},
@@ -23,6 +23,15 @@ constexpr std::array<std::pair<const char*, double>, 11> kShares{{{"bandwidth", 
                                                                   {"sampling", 0.05},
                                                                   {"copies", 0.03},
                                                                   {"all_reduce", 0.03}}};
+
+/// A profile's first need: a fit takes ten GEMMs and attention kernels at least.
+constexpr std::array<std::pair<const char*, std::size_t>, 7> kFewest{{{"bandwidth", 8},
+                                                                      {"gemv", 8},
+                                                                      {"gemm", 20},
+                                                                      {"decode_attention", 12},
+                                                                      {"prefill_attention", 12},
+                                                                      {"elementwise", 6},
+                                                                      {"sampling", 8}}};
 
 /// Bytes that must be in memory at once.
 double operand_bytes(const Case& c) {
@@ -56,7 +65,14 @@ double estimated_s(const Case& c, const SuiteLimits& limits, const Effort& effor
       10 + 2e6 * std::max(flops(c) / limits.flops_per_s, traffic(c) / limits.bytes_per_s);
   if (c.kernel == Kernel::kSustainedGemm) return effort.sustained_s + effort.setup_s;
   const double calls_us = std::max(us, effort.sample_us);
-  return effort.passes * (effort.setup_s + (effort.samples + 3) * calls_us * 1e-6);
+  return effort.passes * (effort.setup_s + (effort.samples + 3) * calls_us * 1e-6) / limits.share;
+}
+
+std::size_t fewest_of(const std::string& family) {
+  for (const auto& [name, count] : kFewest) {
+    if (family == name) return count;
+  }
+  return 1;
 }
 
 Plan plan(const std::vector<Case>& suite, const SuiteLimits& limits, const Effort& effort,
@@ -65,10 +81,12 @@ Plan plan(const std::vector<Case>& suite, const SuiteLimits& limits, const Effor
   std::vector<bool> taken(suite.size(), false);
   std::vector<bool> fits(suite.size(), true);
   std::map<std::string, double> used;
+  std::map<std::string, std::size_t> counts;
   const auto take = [&](std::size_t i, double s) {
     taken[i] = true;
     result.estimated_s += s;
     used[family_of(suite[i].kernel)] += s;
+    ++counts[family_of(suite[i].kernel)];
   };
   for (std::size_t i = 0; i < suite.size(); ++i) {
     fits[i] = operand_bytes(suite[i]) <= limits.arena_bytes;
@@ -79,7 +97,8 @@ Plan plan(const std::vector<Case>& suite, const SuiteLimits& limits, const Effor
                                     [&](const auto& s) { return family == s.first; });
     const double s = estimated_s(suite[i], limits, effort);
     if (!fits[i]) continue;
-    if (used.count(family) == 0 || used[family] + s <= share->second * budget_s) take(i, s);
+    const bool needed = counts[family] < fewest_of(family);
+    if (needed || used[family] + s <= share->second * budget_s) take(i, s);
   }
   for (std::size_t i = 0; i < suite.size(); ++i) {
     if (taken[i] || !fits[i]) continue;
@@ -90,7 +109,7 @@ Plan plan(const std::vector<Case>& suite, const SuiteLimits& limits, const Effor
     if (taken[i]) {
       result.cases.push_back(suite[i]);
     } else {
-      result.left_out.push_back({suite[i], fits[i] ? "time budget" : "memory"});
+      result.left_out.push_back({suite[i], fits[i] ? kNoTime : "memory"});
     }
   }
   return result;

@@ -18,6 +18,7 @@ struct SuiteLimits {
   double arena_bytes = 0;  ///< room for the operands of one kernel, of one type
   double flops_per_s = 0;  ///< guesses, to plan with
   double bytes_per_s = 0;
+  double share = 1;  ///< of the time that others leave of this machine's cores, in (0, 1]
 };
 
 /// All kernels for a machine, family by family, each family from coarse to fine: any number of its
@@ -39,6 +40,9 @@ Effort effort_for(bool gpu, double budget_s);
 /// Seconds that measuring `c` should take, all passes together.
 double estimated_s(const Case& c, const SuiteLimits& limits, const Effort& effort);
 
+/// Why a case is not measured that would have been, had there been time.
+inline constexpr const char* kNoTime = "time budget";
+
 /// A case that is not measured, and why.
 struct LeftOut {
   Case c;
@@ -51,8 +55,12 @@ struct Plan {
   double estimated_s = 0;
 };
 
+/// How many of a family's first cases are taken whatever the budget, and measured before all
+/// others: what a fit needs.
+std::size_t fewest_of(const std::string& family);
+
 /// Fills `budget_s`: each family gets its share, and what a family leaves goes to the others. The
-/// first case of every family is always taken. Deterministic.
+/// fewest_of() each family are always taken. Deterministic.
 Plan plan(const std::vector<Case>& suite, const SuiteLimits& limits, const Effort& effort,
           double budget_s);
 

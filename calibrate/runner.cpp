@@ -23,10 +23,10 @@ class Run {
       : backend_(backend), plan_(plan), limits_(limits), suite_(backend.limits()) {}
 
   Measurement all() {
-    samples_.resize(plan_.cases.size());
-    checks_.resize(plan_.cases.size(), 0);
-    faults_.resize(plan_.cases.size());
-    result_.left_out = plan_.left_out;
+    order();
+    samples_.resize(cases_.size());
+    checks_.resize(cases_.size(), 0);
+    faults_.resize(cases_.size());
     for (int pass = 0; pass < limits_.effort.passes && !stopped(); ++pass) {
       limits_.say(print_to_string("pass %d of %d, %zu kernels", pass + 1, limits_.effort.passes,
                                   plan_.cases.size()));
@@ -43,30 +43,58 @@ class Run {
     return result_.interrupted;
   }
 
+  /// First what a fit needs of every family, then the rest: a run cut short can still be fitted.
+  /// Last what the plan had no room for, should its estimates have been too long.
+  void order() {
+    cases_ = plan_.cases;
+    for (const LeftOut& out : plan_.left_out) {
+      if (out.reason == kNoTime) {
+        cases_.push_back(out.c);
+      } else {
+        result_.left_out.push_back(out);
+      }
+    }
+    std::map<std::string, std::size_t> seen;
+    std::vector<std::size_t> rest;
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+      const std::string family = family_of(plan_.cases[i].kernel);
+      (seen[family]++ < fewest_of(family) ? order_ : rest).push_back(i);
+    }
+    needed_ = order_.size();
+    order_.insert(order_.end(), rest.begin(), rest.end());
+    for (std::size_t i = plan_.cases.size(); i < cases_.size(); ++i) order_.push_back(i);
+  }
+
   /// How much longer than estimated each kernel of this pass may take, so that all are reached.
   double stretch(std::size_t from, int pass) const {
-    const double end = limits_.budget_s * (pass + 1) / limits_.effort.passes;
     double left = 0;
-    for (std::size_t i = from; i < plan_.cases.size(); ++i) left += expected_s(i);
-    return std::max(end - seconds_since(start_), 0.0) / std::max(left, 1e-6);
+    for (std::size_t at = from; at < plan_.cases.size(); ++at) left += expected_s(order_[at]);
+    if (left == 0) return 1;
+    return std::max(end_of(pass) - seconds_since(start_), 0.0) / left;
   }
+  double end_of(int pass) const { return limits_.budget_s * (pass + 1) / limits_.effort.passes; }
   double expected_s(std::size_t i) const {
-    return estimated_s(plan_.cases[i], suite_, limits_.effort) / limits_.effort.passes;
+    return estimated_s(cases_[i], suite_, limits_.effort) / limits_.effort.passes;
   }
 
   void one_pass(int pass) {
     const char* family = "";
-    for (std::size_t i = 0; i < plan_.cases.size() && !stopped(); ++i) {
-      const Case& c = plan_.cases[i];
+    for (std::size_t at = 0; at < order_.size() && !stopped(); ++at) {
+      const std::size_t i = order_[at];
+      const Case& c = cases_[i];
       if (!faults_[i].empty()) continue;
-      if (seconds_since(start_) + expected_s(i) > limits_.budget_s) continue;
+      // What a fit needs may take twice the budget where others slow the machine.
+      const bool planned = at < plan_.cases.size();
+      const double budget_s =
+          planned ? (pass == 0 && at < needed_ ? 2 : 1) * limits_.budget_s : end_of(pass);
+      if (seconds_since(start_) + expected_s(i) > budget_s) continue;
       if (std::string(family_of(c.kernel)) != family) {
         family = family_of(c.kernel);
         limits_.say(print_to_string("  %s (%.0f s)", family, seconds_since(start_)));
       }
       try {
         if (c.kernel != Kernel::kSustainedGemm) {
-          measure(i, pass, expected_s(i) * stretch(i, pass));
+          measure(i, pass, expected_s(i) * stretch(at, pass));
         } else if (pass == 0) {
           sustain(i);
         }
@@ -82,13 +110,13 @@ class Run {
     checks_[i] = experiment.check();
     if (checks_[i] <= 1) return true;
     faults_[i] = print_to_string("wrong result: error %.3g times what is tolerated", checks_[i]);
-    limits_.say(describe(plan_.cases[i]) + ": " + faults_[i]);
+    limits_.say(describe(cases_[i]) + ": " + faults_[i]);
     return false;
   }
 
   void measure(std::size_t i, int pass, double allotted_s) {
     const auto begin = Clock::now();
-    const auto experiment = backend_.prepare(plan_.cases[i]);
+    const auto experiment = backend_.prepare(cases_[i]);
     if (!is_right(i, pass, *experiment)) return;
     const Effort& effort = limits_.effort;
     experiment->time_us(1);  // warm-up
@@ -114,7 +142,7 @@ class Run {
   }
 
   void sustain(std::size_t i) {
-    const auto experiment = backend_.prepare(plan_.cases[i]);
+    const auto experiment = backend_.prepare(cases_[i]);
     if (!is_right(i, 0, *experiment)) return;
     const double one = experiment->time_us(1);
     const int calls = calls_for(one, 2000);
@@ -148,16 +176,17 @@ class Run {
   }
 
   void gather() {
-    for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
       Summary summary = summarise(samples_[i]);
       if (limits_.effort.fastest) summary.us = summary.least;
       if (summary.samples > 0 && faults_[i].empty()) {
-        result_.timings.push_back({plan_.cases[i], summary, checks_[i]});
+        result_.timings.push_back({cases_[i], summary, checks_[i]});
         continue;
       }
       std::string reason = faults_[i];
-      if (reason.empty()) reason = result_.interrupted ? "interrupted" : "time budget";
-      result_.left_out.push_back({plan_.cases[i], reason});
+      if (reason.empty() && i < plan_.cases.size() && result_.interrupted) reason = "interrupted";
+      if (reason.empty()) reason = kNoTime;
+      result_.left_out.push_back({cases_[i], reason});
     }
   }
 
@@ -167,6 +196,9 @@ class Run {
   SuiteLimits suite_;
   Measurement result_;
   std::vector<std::vector<std::vector<double>>> samples_;
+  std::vector<Case> cases_;         ///< the plan's, then those it had no time for
+  std::vector<std::size_t> order_;  ///< in which cases_ are measured
+  std::size_t needed_ = 0;          ///< how many of the first ones a fit needs
   std::vector<double> checks_;
   std::vector<std::string> faults_;
   Clock::time_point start_ = Clock::now();

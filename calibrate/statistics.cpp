@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 namespace servesim::calibrate {
 
@@ -88,6 +89,88 @@ Sustained fit_sustained(const std::vector<double>& at_s, const std::vector<doubl
     return result;
   }
   return {best.offset, best.offset + best.slope, best_tau, true};
+}
+
+namespace {
+
+using Matrix = std::vector<std::vector<double>>;
+
+/// Gaussian elimination with pivots; empty where the matrix is singular.
+std::vector<double> solved(Matrix a, std::vector<double> b) {
+  const std::size_t n = b.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    std::size_t pivot = i;
+    for (std::size_t r = i + 1; r < n; ++r) {
+      if (std::abs(a[r][i]) > std::abs(a[pivot][i])) pivot = r;
+    }
+    constexpr double kSingular = 1e-12;  // the columns are scaled to be about 1
+    if (std::abs(a[pivot][i]) < kSingular) return {};
+    std::swap(a[i], a[pivot]);
+    std::swap(b[i], b[pivot]);
+    for (std::size_t r = i + 1; r < n; ++r) {
+      const double factor = a[r][i] / a[i][i];
+      for (std::size_t j = i; j < n; ++j) a[r][j] -= factor * a[i][j];
+      b[r] -= factor * b[i];
+    }
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t j = i + 1; j < n; ++j) b[i] -= a[i][j] * b[j];
+    b[i] /= a[i][i];
+  }
+  return b;
+}
+
+/// Coefficients of the chosen columns for a target of ones; empty if any would be negative.
+std::vector<double> of_subset(const Matrix& columns, const std::vector<std::size_t>& chosen) {
+  Matrix normal(chosen.size(), std::vector<double>(chosen.size(), 0));
+  std::vector<double> target(chosen.size(), 0);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    for (std::size_t row = 0; row < columns[0].size(); ++row) {
+      target[i] += columns[chosen[i]][row];
+      for (std::size_t j = 0; j < chosen.size(); ++j) {
+        normal[i][j] += columns[chosen[i]][row] * columns[chosen[j]][row];
+      }
+    }
+  }
+  std::vector<double> c = solved(normal, target);
+  for (const double value : c) {
+    if (value < 0) return {};
+  }
+  return c;
+}
+
+}  // namespace
+
+std::vector<double> fit_nonnegative(const std::vector<std::vector<double>>& columns,
+                                    const std::vector<double>& us) {
+  Matrix relative = columns;
+  std::vector<double> scale;
+  for (std::vector<double>& column : relative) {
+    for (std::size_t row = 0; row < us.size(); ++row) column[row] /= us[row];
+    scale.push_back(std::max(*std::max_element(column.begin(), column.end()), 1e-300));
+    for (double& value : column) value /= scale.back();
+  }
+  std::vector<double> best(columns.size(), 0);
+  double least = static_cast<double>(us.size());  // of all zeros
+  for (std::size_t mask = 1; mask < std::size_t{1} << columns.size(); ++mask) {
+    std::vector<std::size_t> chosen;
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      if ((mask >> j & 1) != 0) chosen.push_back(j);
+    }
+    const std::vector<double> c = of_subset(relative, chosen);
+    if (c.empty()) continue;
+    double residual = 0;
+    for (std::size_t row = 0; row < us.size(); ++row) {
+      double error = 1;
+      for (std::size_t i = 0; i < chosen.size(); ++i) error -= c[i] * relative[chosen[i]][row];
+      residual += error * error;
+    }
+    if (residual >= least) continue;
+    least = residual;
+    std::fill(best.begin(), best.end(), 0.0);
+    for (std::size_t i = 0; i < chosen.size(); ++i) best[chosen[i]] = c[i] / scale[chosen[i]];
+  }
+  return best;
 }
 
 Line fit_line(const std::vector<double>& sizes, const std::vector<double>& us) {

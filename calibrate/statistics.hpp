@@ -49,4 +49,10 @@ struct Line {
 /// Both are kept at or above 0. REQUIRES: two points of different size at least.
 Line fit_line(const std::vector<double>& sizes, const std::vector<double>& us);
 
+/// us = sum of c[j] columns[j], no c[j] negative, by least squares of relative errors: every subset
+/// of the columns is solved and the best one whose coefficients are all positive is taken.
+/// REQUIRES: one to four columns, each as long as `us`; us > 0.
+std::vector<double> fit_nonnegative(const std::vector<std::vector<double>>& columns,
+                                    const std::vector<double>& us);
+
 }  // namespace servesim::calibrate

@@ -1,5 +1,7 @@
 #include "cpu/cpu_arena.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -33,6 +35,8 @@ CpuArena::Memory CpuArena::allocate() const {
     throw InputError(print_to_string("not enough memory: %lld MiB for operands cannot be had",
                                      static_cast<long long>(bytes_ >> 20)));
   }
+  // Large pages where the system has them: fewer faults now, fewer TLB misses in the timings.
+  madvise(memory, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);
   return Memory(memory);
 }
 

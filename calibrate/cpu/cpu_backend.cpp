@@ -58,6 +58,20 @@ Environment describe_machine(int threads) {
   return e;
 }
 
+/// How much of the cores others leave: CPU time over wall time of a quarter of a second of work.
+double share_of_cores(ThreadPool& pool) {
+  constexpr double kProbeS = 0.25, kLeast = 0.05;
+  const auto start = std::chrono::steady_clock::now();
+  const double busy = pool.busy_us();
+  double wall_s = 0;
+  do {
+    pool.run(8 << 20, 1 << 16,
+             [](std::int64_t begin, std::int64_t end) { cpu::peak_fma(end - begin); });
+    wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  } while (wall_s < kProbeS);
+  return std::clamp((pool.busy_us() - busy) * 1e-6 / wall_s, kLeast, 1.0);
+}
+
 class CpuBackend final : public Backend {
  public:
   CpuBackend(int threads, std::uint64_t seed)
@@ -69,6 +83,7 @@ class CpuBackend final : public Backend {
       throw InputError("this calibrate was built for a machine with " + missing +
                        ", which this one lacks; build it here");
     }
+    share_ = share_of_cores(pool_);
   }
 
   const Environment& environment() const override { return environment_; }
@@ -79,6 +94,7 @@ class CpuBackend final : public Backend {
     // A core of the last decade; only the plan hangs on these.
     limits.flops_per_s = 30e9 * static_cast<double>(environment_.units);
     limits.bytes_per_s = 10e9;
+    limits.share = share_;
     return limits;
   }
 
@@ -90,8 +106,8 @@ class CpuBackend final : public Backend {
   std::int64_t arena_bytes() const {
     // Regions for five types and the results, with half of what is free left alone.
     constexpr double kRegions = 6;
-    constexpr double kLeast = 128 * kMebibyte, kMost = 256 * kMebibyte;
-    const double wanted = std::clamp(4 * environment_.cache_bytes, kLeast, kMost);
+    constexpr double kLeast = 80 * kMebibyte, kMost = 256 * kMebibyte;  // the largest weight: 64
+    const double wanted = std::clamp(2 * environment_.cache_bytes, kLeast, kMost);
     const double room = environment_.free_bytes / 2 / kRegions;
     if (room < kLeast) {
       throw InputError(print_to_string("not enough memory: %.0f MiB are free, %.0f MiB are needed",
@@ -105,6 +121,7 @@ class CpuBackend final : public Backend {
   Environment environment_;
   ThreadPool pool_;
   CpuArena arena_;
+  double share_ = 1;
 };
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "cuda_common.hpp"
+#include "layout.hpp"
 
 namespace servesim::calibrate::cuda {
 namespace {
@@ -52,7 +52,7 @@ template <int kQueries>
 __global__ void __launch_bounds__(32 * kWarps) decode_kernel(DecodeArguments a) {
   const int lane = threadIdx.x % kLanes, group = threadIdx.x / kLanes;
   const int split = blockIdx.x, kv_head = blockIdx.y, sequence = blockIdx.z;
-  const int per_split = (a.context + a.splits - 1) / a.splits;
+  const int per_split = tokens_per_split(a.context, a.splits);
   const int first = split * per_split, last = min(first + per_split, a.context);
   const auto* q = static_cast<const uint4*>(a.q);
   const auto* keys = static_cast<const uint4*>(a.k);
@@ -78,9 +78,8 @@ __global__ void __launch_bounds__(32 * kWarps) decode_kernel(DecodeArguments a) 
     const int token = step + group;
     const bool valid = token < last;
     const int at = valid ? token : first;
-    const std::int64_t block = table[at / a.block_size];
     const std::int64_t vector =
-        ((block * a.block_size + at % a.block_size) * a.kv_heads + kv_head) * kLanes + lane;
+        paged_row(table, at, a.block_size, a.kv_heads, kv_head) * kLanes + lane;
     const Eight key = eight_of(keys[vector]);
     const Eight value = eight_of(values[vector]);
 #pragma unroll
@@ -164,16 +163,6 @@ void launch(const DecodeArguments& a, cudaStream_t stream) {
 }
 
 }  // namespace
-
-int decode_splits(int batch, int kv_heads, int context, int sms) {
-  constexpr int kBlocksPerSm = 4, kLeastTokens = 128, kMostSplits = 64;
-  const int pairs = batch * kv_heads;
-  const int wanted = (kBlocksPerSm * sms + pairs - 1) / pairs;
-  const int most = std::clamp(context / kLeastTokens, 1, kMostSplits);
-  const int splits = std::clamp(wanted, 1, most);
-  const int per_split = (context + splits - 1) / splits;
-  return (context + per_split - 1) / per_split;  // none without tokens
-}
 
 void launch_decode(const DecodeArguments& a, cudaStream_t stream) {
   switch (a.heads / a.kv_heads) {

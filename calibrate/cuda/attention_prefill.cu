@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda_common.hpp"
+#include "layout.hpp"
 
 namespace servesim::calibrate::cuda {
 namespace {
@@ -77,7 +78,6 @@ __global__ void __launch_bounds__(32 * kWarps) prefill_kernel(PrefillArguments a
   extern __shared__ __align__(16) unsigned char shared[];
   auto* tiles = reinterpret_cast<__nv_bfloat16*>(shared);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int quad = lane / 4, pair = lane % 4;  // a thread has rows quad, quad + 8, columns 2 pair
   // The last tiles have most work: they start first.
   const int query_tile = static_cast<int>(gridDim.x - 1 - blockIdx.x);
   const int head = blockIdx.y, prompt = blockIdx.z;
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(32 * kWarps) prefill_kernel(PrefillArguments a
       static_cast<const __nv_bfloat16*>(a.k) + prompt_row * kv_pitch + kv_head * kHeadDim;
   const auto* v =
       static_cast<const __nv_bfloat16*>(a.v) + prompt_row * kv_pitch + kv_head * kHeadDim;
-  const int row_low = query_tile * kQueryTile + warp * 16 + quad, row_high = row_low + 8;
+  const int warp_row = query_tile * kQueryTile + warp * 16;
 
   // Queries as A operands: 8 steps of 16 dimensions.
   std::uint32_t query[kHeadDim / 16][4];
@@ -98,8 +98,8 @@ __global__ void __launch_bounds__(32 * kWarps) prefill_kernel(PrefillArguments a
   for (int step = 0; step < kHeadDim / 16; ++step) {
 #pragma unroll
     for (int part = 0; part < 4; ++part) {
-      const int row = part % 2 == 0 ? row_low : row_high;
-      const int column = 16 * step + 2 * pair + (part < 2 ? 0 : 8);
+      const int row = warp_row + a_row(lane, part);
+      const int column = 16 * step + a_column(lane, part);
       query[step][part] =
           row < a.tokens ? *reinterpret_cast<const std::uint32_t*>(q + row * q_pitch + column) : 0u;
     }
@@ -130,9 +130,9 @@ __global__ void __launch_bounds__(32 * kWarps) prefill_kernel(PrefillArguments a
     for (int step = 0; step < kHeadDim / 16; ++step) {
 #pragma unroll
       for (int n = 0; n < kKeyTile / 8; ++n) {
-        const __nv_bfloat16* key = keys + (8 * n + quad) * kPitch + 16 * step + 2 * pair;
-        mma(scores[n], query[step], *reinterpret_cast<const std::uint32_t*>(key),
-            *reinterpret_cast<const std::uint32_t*>(key + 8));
+        const __nv_bfloat16* key = keys + (8 * n + b_column(lane)) * kPitch + 16 * step;
+        mma(scores[n], query[step], *reinterpret_cast<const std::uint32_t*>(key + b_row(lane, 0)),
+            *reinterpret_cast<const std::uint32_t*>(key + b_row(lane, 1)));
       }
     }
     // log2(e)/sqrt(128), so that exp2 does.
@@ -142,8 +142,8 @@ __global__ void __launch_bounds__(32 * kWarps) prefill_kernel(PrefillArguments a
     for (int n = 0; n < kKeyTile / 8; ++n) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const int column = tile * kKeyTile + 8 * n + 2 * pair + i % 2;
-        const int row = i < 2 ? row_low : row_high;
+        const int column = tile * kKeyTile + 8 * n + c_column(lane, i);
+        const int row = warp_row + c_row(lane, i);
         scores[n][i] = diagonal && column > row ? -INFINITY : scores[n][i] * kScale;
       }
     }
@@ -174,10 +174,12 @@ __global__ void __launch_bounds__(32 * kWarps) prefill_kernel(PrefillArguments a
     // Scores as A operands: the layout of two result tiles is that of one 16x16 operand.
 #pragma unroll
     for (int step = 0; step < kKeyTile / 16; ++step) {
-      const std::uint32_t weights[4] = {pack(scores[2 * step][0], scores[2 * step][1]),
-                                        pack(scores[2 * step][2], scores[2 * step][3]),
-                                        pack(scores[2 * step + 1][0], scores[2 * step + 1][1]),
-                                        pack(scores[2 * step + 1][2], scores[2 * step + 1][3])};
+      std::uint32_t weights[4];
+#pragma unroll
+      for (int part = 0; part < 4; ++part) {
+        const float(&score)[4] = scores[2 * step + packed_tile(part)];
+        weights[part] = pack(score[packed_from(part)], score[packed_from(part) + 1]);
+      }
 #pragma unroll
       for (int n = 0; n < kHeadDim / 8; ++n) {
         std::uint32_t b0, b1;
@@ -191,12 +193,12 @@ __global__ void __launch_bounds__(32 * kWarps) prefill_kernel(PrefillArguments a
   auto* to = static_cast<__nv_bfloat16*>(a.out) + prompt_row * q_pitch + head * kHeadDim;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const int row = half == 0 ? row_low : row_high;
+    const int row = warp_row + c_row(lane, 2 * half);
     if (row >= a.tokens) continue;
     const float factor = 1 / sum[half];
 #pragma unroll
     for (int n = 0; n < kHeadDim / 8; ++n) {
-      *reinterpret_cast<std::uint32_t*>(to + row * q_pitch + 8 * n + 2 * pair) =
+      *reinterpret_cast<std::uint32_t*>(to + row * q_pitch + 8 * n + c_column(lane, 0)) =
           pack(out[n][2 * half] * factor, out[n][2 * half + 1] * factor);
     }
   }

@@ -55,8 +55,6 @@ struct DecodeArguments {
   int batch, context, heads, kv_heads, block_size, blocks_per_sequence, splits;
 };
 void launch_decode(const DecodeArguments& a, cudaStream_t stream);
-/// Splits along the context that fill `sms`.
-int decode_splits(int batch, int kv_heads, int context, int sms);
 
 /// Causal attention of whole prompts, head size 128, [prompt][token][head][dim].
 struct PrefillArguments {

@@ -7,6 +7,7 @@
 #include "checking.hpp"
 #include "core/error.hpp"
 #include "gemm_lt.hpp"
+#include "layout.hpp"
 #include "text.hpp"
 
 namespace servesim::calibrate::cuda {

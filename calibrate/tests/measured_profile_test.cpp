@@ -1,6 +1,8 @@
 // From made-up timings to a profile: what made the timings is found again.
 #include "measured_profile.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "hardware/hardware_loader.hpp"
 #include "support/catch.hpp"
@@ -52,7 +54,14 @@ std::vector<TimedCase> profile_timings() {
   for (const std::int64_t n : {512, 1024, 2048, 3072, 4096, 5120, 6144, 8192, 10240}) {
     TimedCase t = profile_timing(Kernel::kGemv, 1, n);
     t.c.dtype = DType::kInt8;
-    add(t, 2 + traffic(t.c) / 10e9 * 1e6);
+    add(t, 2 + traffic(t.c) / 10e9 * 1e6 + 0.03 * static_cast<double>(n));
+  }
+  // Wide and narrow weights tell rows from bytes.
+  for (const std::int64_t n : {1152, 9728, 896, 17920}) {
+    TimedCase t = profile_timing(Kernel::kGemv, 1, n);
+    t.c.k = 896;
+    t.c.dtype = DType::kInt8;
+    add(t, 2 + traffic(t.c) / 10e9 * 1e6 + 0.03 * static_cast<double>(n));
   }
   add(profile_timing(Kernel::kGemm, 64, 2048), 2.0 * 64 * 2048 * 2048 / 60e9 * 1e6);
   return all;
@@ -88,14 +97,36 @@ TEST_CASE("elementwise and sampling parameters are recovered", "[calibrate]") {
   CHECK_THROWS_AS(sampling_ns_per_logit({}), InputError);
 }
 
-TEST_CASE("a GEMV type is a line, and left-out shapes are predicted by it", "[calibrate]") {
+TEST_CASE("a GEMV costs bytes and rows, and left-out shapes are predicted", "[calibrate]") {
   const auto fits = fit_gemvs(profile_timings());
   REQUIRE(fits.size() == 1);
   CHECK(fits[0].dtype == "int8");
-  CHECK(fits[0].line.t0_us == Approx(2).epsilon(0.05));
-  CHECK(fits[0].line.rate == Approx(10e3).epsilon(0.01));
+  CHECK(fits[0].form.t0_us == Approx(2).epsilon(0.01));
+  CHECK(fits[0].form.us_per_byte == Approx(1e-4).epsilon(0.001));
+  CHECK(fits[0].form.row_us == Approx(0.03).epsilon(0.001));
+  CHECK(fits[0].rows == 13);
   CHECK_FALSE(fits[0].rows_held_out.empty());
-  CHECK(fits[0].held_out_median < 0.01);
+  CHECK(fits[0].held_out_median < 1e-6);
+}
+
+TEST_CASE("a GEMV's left-out shapes do not shape the fit that predicts them", "[calibrate]") {
+  auto timings = profile_timings();
+  const auto before = fit_gemvs(timings);
+  REQUIRE_FALSE(before.empty());
+  // One left-out shape made three times slower: its own prediction stays.
+  const HeldOut& out = before[0].rows_held_out[0];
+  for (TimedCase& t : timings) {
+    if (t.c.kernel == Kernel::kGemv && describe(t.c) == out.shape) t.us *= 3;
+  }
+  const auto after = fit_gemvs(timings);
+  CHECK(after[0].rows_held_out[0].measured_us == Approx(3 * out.measured_us));
+  CHECK(after[0].rows_held_out[0].predicted_us == Approx(out.predicted_us));
+  // Too few timings: no fit rather than one through three points.
+  timings.erase(std::remove_if(
+                    timings.begin(), timings.end(),
+                    [](const TimedCase& t) { return t.c.kernel == Kernel::kGemv && t.c.n > 1200; }),
+                timings.end());
+  CHECK(fit_gemvs(timings).empty());
 }
 
 TEST_CASE("a CPU's blocks are measured and make a profile's first half", "[calibrate]") {
@@ -141,7 +172,7 @@ TEST_CASE("own bursts: cold from the fit, hot from the sustained run, nothing in
   own.sustained_ratio = 0.8;
   own.tile_scale = 1.0 / 16;
   const MachineRates rates{20e3, 4, 100e3};
-  const GemmForm form{rates, false, own};
+  const GemmForm form{rates, false, false, own};
   const GemmParameters p = form.parameters(form.start()).vllm;
   CHECK(p.efficiency_hot == Approx(0.8 * p.efficiency_cold));
   CHECK(p.tile_scale == 1.0 / 16);

@@ -1,6 +1,7 @@
 // What a time budget has room for.
 #include "planner.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -81,12 +82,18 @@ TEST_CASE("a plan keeps to its budget and says what it left out", "[calibrate]")
       CHECK(p.cases.size() + p.left_out.size() == all.size());
       CHECK(static_cast<double>(p.cases.size()) >= last);
       last = static_cast<double>(p.cases.size());
-      // The first case of every family is always in.
+      // What a fit needs of every family is always in.
       CHECK(families(p.cases).size() == families(all).size());
       double first = 0;
-      std::set<std::string> seen;
+      std::map<std::string, std::size_t> seen;
       for (const Case& c : all) {
-        if (seen.insert(family_of(c.kernel)).second) first += estimated_s(c, limits, effort);
+        if (seen[family_of(c.kernel)]++ < fewest_of(family_of(c.kernel))) {
+          first += estimated_s(c, limits, effort);
+        }
+      }
+      for (const auto& [family, count] : families(p.cases)) {
+        INFO(family);
+        CHECK(static_cast<std::size_t>(count) >= std::min(fewest_of(family), seen[family]));
       }
       CHECK(p.estimated_s <= budget + first);
       for (const LeftOut& out : p.left_out) CHECK_FALSE(out.reason.empty());
@@ -111,6 +118,64 @@ TEST_CASE("a full GPU run is planned within ten minutes", "[calibrate]") {
   const auto counts = families(p.cases);
   CHECK(counts.at("gemm") > 300);
   CHECK(counts.at("decode_attention") > 40);
+}
+
+TEST_CASE("where others leave less of the cores, fewer kernels are planned", "[calibrate]") {
+  SuiteLimits idle = planner_cpu();
+  SuiteLimits busy = idle;
+  busy.share = 0.2;
+  const Effort effort = effort_for(false, 30);
+  const auto all = suite(idle);
+  const Plan alone = plan(all, idle, effort, 15), crowded = plan(all, busy, effort, 15);
+  CHECK(crowded.cases.size() < alone.cases.size());
+  CHECK(families(crowded.cases).size() == families(alone.cases).size());
+  Case c;
+  c.kernel = Kernel::kGemv;
+  c.m = 1;
+  c.n = c.k = 1024;
+  CHECK(estimated_s(c, busy, effort) == Approx(5 * estimated_s(c, idle, effort)));
+  // A long GEMM takes the seconds it is given, whoever else runs.
+  c.kernel = Kernel::kSustainedGemm;
+  CHECK(estimated_s(c, busy, effort) == Approx(estimated_s(c, idle, effort)));
+}
+
+TEST_CASE("a short plan has GEMVs of every type, and GEMMs of few and many rows", "[calibrate]") {
+  for (SuiteLimits limits : {planner_cpu(), planner_gpu()}) {
+    limits.share = limits.gpu ? 1 : 0.3;
+    const Plan p = plan(suite(limits), limits, effort_for(limits.gpu, 30), limits.gpu ? 60 : 45);
+    std::map<DType, int> types;
+    std::set<std::int64_t> rows;
+    for (const Case& c : p.cases) {
+      if (c.kernel == Kernel::kGemv) ++types[c.dtype];
+      if (c.kernel == Kernel::kGemm) rows.insert(c.m);
+    }
+    CHECK(types.size() == 4);
+    for (const auto& [type, count] : types) {
+      INFO(name_of(type));
+      CHECK(count >= 3);
+    }
+    // Ten decode timings at the block size that a fit takes.
+    CHECK(std::count_if(p.cases.begin(), p.cases.end(), [](const Case& c) {
+            return c.kernel == Kernel::kDecodeAttention && c.block_size == 16;
+          }) >= 10);
+    REQUIRE_FALSE(rows.empty());
+    CHECK(*rows.begin() == 1);
+    CHECK(*rows.rbegin() >= 16);
+  }
+}
+
+TEST_CASE("a plan is the same every time and keeps the suite's order", "[calibrate]") {
+  const SuiteLimits limits = planner_gpu();
+  const auto all = suite(limits);
+  const Plan first = plan(all, limits, effort_for(true, 60), 50);
+  const Plan second = plan(all, limits, effort_for(true, 60), 50);
+  REQUIRE(first.cases.size() == second.cases.size());
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < first.cases.size(); ++i) {
+    CHECK(describe(first.cases[i]) == describe(second.cases[i]));
+    while (at < all.size() && describe(all[at]) != describe(first.cases[i])) ++at;
+    CHECK(at < all.size());
+  }
 }
 
 TEST_CASE("a case's estimate grows with its size and with the passes", "[calibrate]") {

@@ -52,6 +52,44 @@ TEST_CASE("calibrate says what it would measure") {
   CHECK(calibrate("measure --help", folder).out.find("--time-budget") != std::string::npos);
 }
 
+TEST_CASE("a calibration's profile drives simulate and can be checked") {
+  const TemporaryFolder folder;
+  const ProcessResult measured = calibrate("--backend cpu --time-budget 20 --out run", folder);
+  INFO(measured.err);
+  REQUIRE(measured.exit_code == 0);
+  const auto profile =
+      nlohmann::json::parse(testing::read_file(folder.path() + "/run/profile.json"));
+  for (const char* block : {"hbm", "compute", "gemm", "decode_attention", "prefill_attention",
+                            "elementwise", "sampling"}) {
+    INFO(block);
+    CHECK(profile[block]["source"].get<std::string>().find("calibrate") != std::string::npos);
+    CHECK((profile[block]["kind"] == "measured" || profile[block]["kind"] == "fitted"));
+  }
+  CHECK(profile["gemm"]["tile_scale"] == 1.0 / 16);
+  CHECK(profile["host"]["kind"] == "assumed");  // no server was there to time
+  const auto predictions =
+      nlohmann::json::parse(testing::read_file(folder.path() + "/run/predictions.json"));
+  // Generous: cores of a test machine are shared. CI's own figure is in docs/calibration.md.
+  CHECK(predictions["gemm bf16"]["held_out"].size() >= 3);
+  CHECK(predictions["gemm bf16"]["held_out_median_error"] < 0.5);
+
+  const ProcessResult run =
+      testing::simulate({"--hardware", "run/profile.json", "--model", "qwen3-0.6b", "--input-len",
+                         "64", "--output-len", "8", "--num-prompts", "4", "--json", "-", "--quiet"},
+                        folder.path());
+  INFO(run.err);
+  REQUIRE(run.exit_code == 0);
+  CHECK(run.out.find("\"completed\": 4") != std::string::npos);
+
+  const ProcessResult check =
+      calibrate("check run/profile.json --backend cpu --time-budget 6 --json check.json", folder);
+  CHECK((check.exit_code == 0 || check.exit_code == 2));  // 2: a busy machine is said to be one
+  CHECK(check.err.find("another machine") == std::string::npos);
+  const auto report = nlohmann::json::parse(testing::read_file(folder.path() + "/check.json"));
+  CHECK(report["kernels"].size() >= 3);
+  CHECK((check.exit_code == 0) == report["findings"].empty());
+}
+
 TEST_CASE("an interrupted calibration keeps what it measured") {
   const TemporaryFolder folder;
   const ProcessResult result = testing::shell(std::string("timeout -s INT 6 ") + CALIBRATE_BINARY +

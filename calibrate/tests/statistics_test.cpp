@@ -59,6 +59,42 @@ TEST_CASE("noise alone is no slowing, nor is speeding up", "[calibrate]") {
   CHECK(fit_sustained({}, {}).ratio() == Approx(1));
 }
 
+TEST_CASE("a sum of terms is recovered, and none is negative", "[calibrate]") {
+  const std::vector<double> ones(40, 1.0);
+  std::vector<double> a, b, us;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    a.push_back(1e6 * (1 + random_unit(5, i)));
+    b.push_back(1e3 * random_unit(6, i));
+    us.push_back(7 + 2e-5 * a.back() + 0.01 * b.back());
+  }
+  const auto exact = fit_nonnegative({ones, a, b}, us);
+  REQUIRE(exact.size() == 3);
+  CHECK(exact[0] == Approx(7).epsilon(1e-6));
+  CHECK(exact[1] == Approx(2e-5).epsilon(1e-6));
+  CHECK(exact[2] == Approx(0.01).epsilon(1e-6));
+  // A term that would have to be negative is left out; the others do what they can.
+  for (std::size_t i = 0; i < us.size(); ++i) us[i] = 2e-5 * a[i] - 1e-3 * b[i];
+  const auto clipped = fit_nonnegative({ones, a, b}, us);
+  CHECK(clipped[2] == 0);
+  CHECK(clipped[1] > 0);
+  // Against a slow search: no other non-negative pair does better.
+  const auto loss = [&](double x, double y) {
+    double sum = 0;
+    for (std::size_t i = 0; i < us.size(); ++i) {
+      const double error = (x + y * a[i]) / us[i] - 1;
+      sum += error * error;
+    }
+    return sum;
+  };
+  for (double x = 0; x < 5; x += 0.25) {
+    for (double y = 1.5e-5; y < 2.5e-5; y += 2e-7) {
+      CHECK(loss(clipped[0], clipped[1]) <= loss(x, y) + 1e-12);
+    }
+  }
+  // Two equal columns are one.
+  CHECK(fit_nonnegative({a, a}, a)[0] == Approx(1));
+}
+
 TEST_CASE("a line of offset and rate is recovered, the offset never negative", "[calibrate]") {
   const Line line = fit_line({1000, 2000, 8000}, {12, 14, 26});
   CHECK(line.t0_us == Approx(10));
