@@ -1,6 +1,7 @@
-// Counts instructions of a GPU's machine code: `sass_census FILE.cubin` prints a line a kernel. CI
-// asks it whether loads are 16 bytes wide and tensor cores are used, where the toolkit has no
-// cuobjdump. Instructions of Volta and later have 128 bits, the opcode in the low 9.
+// Counts instructions of a GPU's machine code: `sass_census FILE` prints a line a kernel; FILE is a
+// cubin, or an object whose device code is not compressed (nvcc -no-compress). CI asks it whether
+// loads are 16 bytes wide and tensor cores are used, where the toolkit has no cuobjdump.
+// Instructions of Volta and later have 128 bits, the opcode in the low 9.
 #include <elf.h>
 
 #include <cstdint>
@@ -21,6 +22,18 @@ T at(const Bytes& file, std::size_t offset) {
   T value{};
   if (offset + sizeof(T) <= file.size()) std::memcpy(&value, file.data() + offset, sizeof(T));
   return value;
+}
+
+/// The first ELF file of a GPU within `file`, to its end; empty when there is none.
+Bytes gpu_code(const Bytes& file) {
+  constexpr Elf64_Half kCudaMachine = 190;  // EM_CUDA
+  for (std::size_t i = 0; i + sizeof(Elf64_Ehdr) <= file.size(); i += 8) {
+    const auto header = at<Elf64_Ehdr>(file, i);
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_machine == kCudaMachine) {
+      return {file.begin() + static_cast<std::ptrdiff_t>(i), file.end()};
+    }
+  }
+  return {};
 }
 
 /// The width of a global load or store in bytes: bits 73 to 75 of the instruction.
@@ -71,16 +84,17 @@ void count(const Bytes& file, const std::string& kernel, const Elf64_Shdr& secti
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "usage: sass_census FILE.cubin\n");
+    std::fprintf(stderr, "usage: sass_census FILE\n");
     return 2;
   }
   std::ifstream in(argv[1], std::ios::binary);
-  const Bytes file{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  const auto header = at<Elf64_Ehdr>(file, 0);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-    std::fprintf(stderr, "%s: not a cubin\n", argv[1]);
+  const Bytes whole{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  const Bytes file = gpu_code(whole);
+  if (file.empty()) {
+    std::fprintf(stderr, "%s: no uncompressed GPU code\n", argv[1]);
     return 2;
   }
+  const auto header = at<Elf64_Ehdr>(file, 0);
   const auto section = [&](std::size_t i) {
     return at<Elf64_Shdr>(file, header.e_shoff + i * sizeof(Elf64_Shdr));
   };
