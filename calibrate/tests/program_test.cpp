@@ -73,13 +73,13 @@ TEST_CASE("a calibration's profile drives simulate and can be checked") {
   CHECK(predictions["gemm bf16"]["held_out"].size() >= 3);
   CHECK(predictions["gemm bf16"]["held_out_median_error"] < 0.5);
 
-  const ProcessResult run =
-      testing::simulate({"--hardware", "run/profile.json", "--model", "qwen3-0.6b", "--input-len",
-                         "64", "--output-len", "8", "--num-prompts", "4", "--json", "-", "--quiet"},
-                        folder.path());
+  const ProcessResult run = testing::simulate(
+      {"--hardware", "run/profile.json", "--model", "qwen3-1.7b", "--trace",
+       SERVESIM_SOURCE_DIR "/workloads/chat.jsonl", "--num-prompts", "4", "--json", "-", "--quiet"},
+      folder.path());
   INFO(run.err);
   REQUIRE(run.exit_code == 0);
-  CHECK(run.out.find("\"completed\": 4") != std::string::npos);
+  CHECK(nlohmann::json::parse(run.out)["schema"] == "servesim/result/v1");
 
   const ProcessResult check =
       calibrate("check run/profile.json --backend cpu --time-budget 6 --json check.json", folder);
