@@ -11,7 +11,7 @@
 namespace servesim::calibrate {
 namespace {
 
-constexpr double kLowEfficiency = 0.3;
+constexpr double kNeverHot = 1e12;  ///< microseconds of compute until a burst is half hot: never
 constexpr std::array kTableRows{1.0,   4.0,   16.0,  32.0,   64.0,   96.0,   128.0,  160.0,
                                 192.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0};
 
@@ -34,32 +34,34 @@ bool quarter(std::initializer_list<double> sizes) {
   return hash % 4 == 0;
 }
 
-GemmParameters read_gemm(Variables& v) {
+GemmParameters read_gemm(Variables& v, const Benchmark& benchmark) {
   GemmParameters p;
   p.t0_us = v.positive();
   p.per_4096_k_us = v.positive();
   p.smoothness = v.between(1, 10);
-  p.bandwidth_efficiency = v.between(kLowEfficiency, 1);
+  p.bandwidth_efficiency = v.between(benchmark.lowest_efficiency, 1);
   p.wave_weight = v.between(0, 1);
   p.tile_overhead = v.positive();
   p.fill_k = v.positive();
   p.split_us = v.positive();
   p.split_traffic = v.positive();
-  p.efficiency_cold = v.between(kLowEfficiency, 1);
+  p.efficiency_cold = v.between(benchmark.lowest_efficiency, 1);
+  p.tile_scale = benchmark.tile_scale;
   return p;
 }
 
-std::vector<double> gemm_start() {
+std::vector<double> gemm_start(const Benchmark& benchmark) {
+  const double lowest = benchmark.lowest_efficiency;
   return {start_of(2.5),
           start_of(0.5),
           between_variable(3, 1, 10),
-          between_variable(0.87, kLowEfficiency, 1),
+          between_variable(0.87, lowest, 1),
           between_variable(0.5, 0, 1),
-          start_of(3),
-          start_of(150),
+          start_of(3 * benchmark.tile_scale),
+          start_of(150 * benchmark.tile_scale),
           start_of(2),
           start_of(0.3),
-          between_variable(0.9, kLowEfficiency, 1)};
+          between_variable(0.9, lowest, 1)};
 }
 
 /// The nearest table that never falls (pool adjacent violators), so that more rows never cost less.
@@ -158,7 +160,7 @@ void add_tables(GemmPair& pair, const MachineRates& machine, const std::vector<M
 }  // namespace
 
 std::vector<double> GemmForm::start() const {
-  std::vector<double> point = gemm_start();
+  std::vector<double> point = gemm_start(benchmark);
   point.insert(point.end(), {between_variable(0.9, 0.6, 1), start_of(140), start_of(35),
                              between_variable(0.8, 0.2, 1)});
   return point;
@@ -167,13 +169,17 @@ std::vector<double> GemmForm::start() const {
 GemmPair GemmForm::parameters(const std::vector<double>& point) const {
   Variables v(point);
   GemmPair pair;
-  pair.vllm = read_gemm(v);
+  pair.vllm = read_gemm(v, benchmark);
   pair.vllm.efficiency_hot = pair.vllm.efficiency_cold * v.between(0.6, 1);
   pair.tensorrt_llm = pair.vllm;
   pair.vllm.benchmark_us = v.positive();
   pair.tensorrt_llm.benchmark_us = v.positive();
   // vLLM's benchmark is taken to reach the sustained state: its long kernels are the slower ones.
   pair.tensorrt_llm.benchmark_heat = v.between(0.2, 1);
+  if (benchmark.own) {
+    pair.vllm.efficiency_hot = pair.vllm.efficiency_cold * benchmark.sustained_ratio;
+    pair.vllm.benchmark_us = kNeverHot;
+  }
   return pair;
 }
 
@@ -186,7 +192,7 @@ Fitted<GemmPair> GemmForm::fit(const std::vector<MeasuredGemm>& rows,
 }
 
 std::vector<double> Gemm8Form::start() const {
-  std::vector<double> point = gemm_start();
+  std::vector<double> point = gemm_start(benchmark);
   point.insert(point.end(), {start_of(1), start_of(2), start_of(7), start_of(2)});
   return point;
 }
@@ -194,7 +200,7 @@ std::vector<double> Gemm8Form::start() const {
 GemmPair Gemm8Form::parameters(const std::vector<double>& point) const {
   Variables v(point);
   GemmPair pair;
-  pair.vllm = read_gemm(v);
+  pair.vllm = read_gemm(v, benchmark);
   pair.vllm.efficiency_hot =
       pair.vllm.efficiency_cold * plain.vllm.efficiency_hot / plain.vllm.efficiency_cold;
   pair.tensorrt_llm = pair.vllm;
@@ -221,7 +227,7 @@ std::vector<double> DecodeForm::start() const {
           start_of(3.7),
           start_of(0.6),
           between_variable(1.6, 1, 6),
-          between_variable(0.93, kLowEfficiency, 1),
+          between_variable(0.93, benchmark.lowest_efficiency, 1),
           start_of(4),
           start_of(14e6) - 17,
           start_of(3),
@@ -241,7 +247,7 @@ DecodeAttentionParameters DecodeForm::parameters(const std::vector<double>& poin
   p.per_head_us = v.positive();
   p.free_heads_per_sm = v.positive();
   p.smoothness = v.between(1, 6);
-  p.bandwidth_efficiency = v.between(kLowEfficiency, 1);
+  p.bandwidth_efficiency = v.between(benchmark.lowest_efficiency, 1);
   p.ramp_us = v.positive();
   p.ramp_bytes = v.positive() * std::exp(17);
   p.length_us = v.positive();
@@ -252,6 +258,10 @@ DecodeAttentionParameters DecodeForm::parameters(const std::vector<double>& poin
   p.l2_bytes = v.positive() * std::exp(17);
   p.l2_speedup = 1 + v.positive();
   p.l2_sharpness = v.positive();
+  if (benchmark.own) {  // nothing is found in L2
+    p.l2_bytes = p.l2_speedup = 1;
+    p.l2_sharpness = 10;
+  }
   return p;
 }
 
@@ -290,6 +300,10 @@ PrefillAttentionParameters PrefillForm::parameters(const std::vector<double>& po
   p.bandwidth_efficiency = v.between(0.2, 1);
   p.benchmark_us = 100 * std::pow(10, v.between(0, 4));
   p.packs_heads = packs_heads;
+  if (benchmark.own) {
+    p.hot_factor = 1 / benchmark.sustained_ratio;
+    p.benchmark_us = kNeverHot;
+  }
   return p;
 }
 

@@ -43,6 +43,16 @@ std::vector<double> fit_point(const Form& form, const std::vector<Row>& rows,
   return minimise(loss, start, restarts, steps);
 }
 
+/// How the timings at hand were made.
+struct Benchmark {
+  /// By calibrate itself: short bursts, each call on other operands than the last. Published ones
+  /// heat themselves and find small operands in L2.
+  bool own = false;
+  double sustained_ratio = 1;      ///< own: sustained rate against that of a burst, measured
+  double tile_scale = 1;           ///< see GemmParameters
+  double lowest_efficiency = 0.3;  ///< share of the rates that the search may go down to
+};
+
 /// GEMM parameters of both engines: the same kernels, timed by two benchmarks.
 struct GemmPair {
   GemmParameters vllm;
@@ -58,6 +68,7 @@ struct GemmForm {
   MachineRates machine;
   bool with_table = true;   ///< of corrections by m
   bool table_by_n = false;  ///< and one by n on top
+  Benchmark benchmark = {};
 
   std::vector<double> start() const;
   Parameters parameters(const std::vector<double>& point) const;
@@ -76,6 +87,7 @@ struct Gemm8Form {
   GemmPair plain;
   bool with_table = true;   ///< of corrections by m
   bool table_by_n = false;  ///< and one by n on top
+  Benchmark benchmark = {};
 
   std::vector<double> start() const;
   Parameters parameters(const std::vector<double>& point) const;
@@ -89,6 +101,7 @@ struct Gemm8Form {
 struct DecodeForm {
   using Parameters = DecodeAttentionParameters;
   MachineRates machine;
+  Benchmark benchmark = {};
 
   std::vector<double> start() const;
   Parameters parameters(const std::vector<double>& point) const;
@@ -103,6 +116,7 @@ struct PrefillForm {
   using Parameters = PrefillAttentionParameters;
   MachineRates machine;
   bool packs_heads = true;
+  Benchmark benchmark = {};
 
   std::vector<double> start() const;
   Parameters parameters(const std::vector<double>& point) const;

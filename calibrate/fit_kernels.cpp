@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "cost/kernels.hpp"
-#include "fit_forms.hpp"
+#include "statistics.hpp"
 
 namespace servesim::calibrate {
 namespace {
@@ -23,6 +23,21 @@ std::vector<Row> select(const std::vector<Row>& rows, Keep keep) {
   return kept;
 }
 
+std::string shape_of(const MeasuredGemm& r) {
+  return fmt::format("m={:.0f} n={:.0f} k={:.0f}", r.shape.m, r.shape.n, r.shape.k);
+}
+std::string shape_of(const MeasuredDecode& r) {
+  return fmt::format("batch={:.0f} ctx={:.0f} heads={:.0f}/{:.0f}", r.batch, r.context, r.q_heads,
+                     r.kv_heads);
+}
+std::string shape_of(const MeasuredPrefill& r) {
+  return fmt::format("batch={:.0f} isl={:.0f} heads={:.0f}/{:.0f}", r.batch, r.tokens, r.q_heads,
+                     r.kv_heads);
+}
+std::string shape_of(const MeasuredAllReduce& r) {
+  return fmt::format("gpus={} bytes={:.0f}", r.gpus, r.bytes);
+}
+
 /// Fits once without the held-out rows and once with all of them.
 class Fitter {
  public:
@@ -36,8 +51,19 @@ class Fitter {
     const std::vector<Row> held = select(rows, [](const Row& r) { return is_held_out(r); });
     const auto trained = form.fit(train, form.start(), options_.restarts, options_.steps);
     const auto final_fit = form.fit(rows, trained.point, options_.restarts / 2, options_.steps);
-    FitQuality quality{name, rows.size(), mape(form, final_fit.parameters, rows),
-                       mape(form, trained.parameters, held)};
+    FitQuality quality{name,
+                       rows.size(),
+                       mape(form, final_fit.parameters, rows),
+                       mape(form, trained.parameters, held),
+                       0,
+                       {}};
+    std::vector<double> errors;
+    for (const Row& row : held) {
+      const double predicted = form.predict(trained.parameters, row);
+      errors.push_back(std::abs(predicted / row.us - 1));
+      quality.rows_held_out.push_back({shape_of(row), predicted, row.us});
+    }
+    if (!errors.empty()) quality.held_out_median = median(errors);
     qualities_.push_back(quality);
     progress_(quality);
     return final_fit.parameters;
@@ -69,24 +95,29 @@ void fit_gemms(Fitter& fitter, const HardwareSpec& hardware, const std::string& 
   const auto plain = select(rows, [](const MeasuredGemm& r) { return !r.eight_bit; });
   require_rows(plain, path, gpu);
   const MachineRates rates = machine_rates(hardware, hardware.bf16_flops);
-  const auto pair =
-      fitter.fit("gemm bf16", GemmForm{rates, options.tables, options.table_by_n}, plain);
+  const auto pair = fitter.fit(
+      "gemm bf16", GemmForm{rates, options.tables, options.table_by_n, options.benchmark}, plain);
   sets.vllm.gemm = pair.vllm;
   sets.tensorrt_llm.gemm = pair.tensorrt_llm;
-  const auto eight = select(rows, [](const MeasuredGemm& r) { return r.eight_bit; });
-  if (eight.size() < kFewestRows || !hardware.fp8_flops) return;
-  const MachineRates fast = machine_rates(hardware, *hardware.fp8_flops);
-  const auto pair8 =
-      fitter.fit("gemm fp8", Gemm8Form{fast, pair, options.tables, options.table_by_n}, eight);
+  // One block serves both 8-bit types: fp8 where the GPU has it, else int8.
+  const std::optional<double> peak = hardware.fp8_flops ? hardware.fp8_flops : hardware.int8_flops;
+  const bool int8 = !hardware.fp8_flops;
+  const auto eight =
+      select(rows, [int8](const MeasuredGemm& r) { return r.eight_bit && r.int8 == int8; });
+  if (eight.size() < kFewestRows || !peak) return;
+  const MachineRates fast = machine_rates(hardware, *peak);
+  const auto pair8 = fitter.fit(
+      int8 ? "gemm int8" : "gemm fp8",
+      Gemm8Form{fast, pair, options.tables, options.table_by_n, options.benchmark}, eight);
   sets.vllm.gemm_8bit = pair8.vllm;
   sets.tensorrt_llm.gemm_8bit = pair8.tensorrt_llm;
 }
 
 void fit_decodes(Fitter& fitter, const HardwareSpec& hardware, const std::string& path,
-                 const std::string& gpu, Sets& sets) {
+                 const std::string& gpu, const Benchmark& benchmark, Sets& sets) {
   const auto all = read_decodes(path, gpu);
   require_rows(all, path, gpu);
-  const DecodeForm form{machine_rates(hardware, hardware.bf16_flops)};
+  const DecodeForm form{machine_rates(hardware, hardware.bf16_flops), benchmark};
   const auto rows = [&](MeasuredEngine engine, bool eight) {
     return select(all, [=](const MeasuredDecode& r) {
       return r.engine == engine && r.eight_bit_kv == eight;
@@ -110,24 +141,24 @@ void fit_decodes(Fitter& fitter, const HardwareSpec& hardware, const std::string
 }
 
 PrefillAttentionParameters better(Fitter& fitter, const std::string& name,
-                                  const MachineRates& rates,
+                                  const MachineRates& rates, const Benchmark& benchmark,
                                   const std::vector<MeasuredPrefill>& rows) {
   // Whether a kernel packs the query heads of a KV head into its tiles shows in a short fit.
   double best = 0;
   bool packs = true;
   for (const bool option : {true, false}) {
-    const PrefillForm form{rates, option};
+    const PrefillForm form{rates, option, benchmark};
     const double error = mape(form, form.fit(rows, form.start(), 3, 300).parameters, rows);
     if (option || error < best) {
       best = error;
       packs = option;
     }
   }
-  return fitter.fit(name, PrefillForm{rates, packs}, rows);
+  return fitter.fit(name, PrefillForm{rates, packs, benchmark}, rows);
 }
 
 void fit_prefills(Fitter& fitter, const HardwareSpec& hardware, const std::string& path,
-                  const std::string& gpu, Sets& sets) {
+                  const std::string& gpu, const Benchmark& benchmark, Sets& sets) {
   const auto all =
       select(read_prefills(path, gpu), [](const MeasuredPrefill& r) { return !is_decode(r); });
   require_rows(all, path, gpu);
@@ -139,24 +170,27 @@ void fit_prefills(Fitter& fitter, const HardwareSpec& hardware, const std::strin
   };
   const auto vllm = rows(MeasuredEngine::kVllm, false);
   require_rows(vllm, path, gpu);
-  sets.vllm.prefill_attention = better(fitter, "attention_prefill bf16 vllm", rates, vllm);
+  sets.vllm.prefill_attention =
+      better(fitter, "attention_prefill bf16 vllm", rates, benchmark, vllm);
   sets.tensorrt_llm.prefill_attention = sets.vllm.prefill_attention;
   if (const auto r = rows(MeasuredEngine::kVllm, true); r.size() >= kFewestRows) {
-    sets.vllm.prefill_attention_8bit = better(fitter, "attention_prefill fp8 vllm", rates, r);
+    sets.vllm.prefill_attention_8bit =
+        better(fitter, "attention_prefill fp8 vllm", rates, benchmark, r);
   }
   if (const auto r = rows(MeasuredEngine::kTensorRtLlm, false); r.size() >= kFewestRows) {
     sets.tensorrt_llm.prefill_attention =
-        better(fitter, "attention_prefill bf16 tensorrt_llm", rates, r);
+        better(fitter, "attention_prefill bf16 tensorrt_llm", rates, benchmark, r);
   }
   if (const auto r = rows(MeasuredEngine::kTensorRtLlm, true); r.size() >= kFewestRows) {
     sets.tensorrt_llm.prefill_attention_8bit =
-        better(fitter, "attention_prefill fp8 tensorrt_llm", rates, r);
+        better(fitter, "attention_prefill fp8 tensorrt_llm", rates, benchmark, r);
   }
 }
 
-void fit_all_reduces(Fitter& fitter, const std::string& path, const std::string& gpu, Sets& sets) {
+void fit_all_reduces(Fitter& fitter, const std::string& path, const std::string& gpu,
+                     const Benchmark& benchmark, Sets& sets) {
   const auto all = read_all_reduces(path, gpu);
-  require_rows(all, path, gpu);
+  if (!benchmark.own) require_rows(all, path, gpu);
   for (const std::int64_t gpus : {2, 4, 8, 16}) {
     const auto rows = [&](MeasuredEngine engine) {
       return select(
@@ -190,9 +224,9 @@ std::vector<FitQuality> fit_kernels(HardwareSpec& hardware, const KernelTables& 
   Fitter fitter(options, progress);
   Sets sets;
   fit_gemms(fitter, hardware, tables.gemm, gpu, options, sets);
-  fit_decodes(fitter, hardware, tables.attention_decode, gpu, sets);
-  fit_prefills(fitter, hardware, tables.attention_prefill, gpu, sets);
-  fit_all_reduces(fitter, tables.collectives, gpu, sets);
+  fit_decodes(fitter, hardware, tables.attention_decode, gpu, options.benchmark, sets);
+  fit_prefills(fitter, hardware, tables.attention_prefill, gpu, options.benchmark, sets);
+  fit_all_reduces(fitter, tables.collectives, gpu, options.benchmark, sets);
   hardware.kernels = sets.vllm;
   hardware.tensorrt_llm.reset();
   if (sets.has_tensorrt_llm) hardware.tensorrt_llm = sets.tensorrt_llm;

@@ -33,6 +33,7 @@ Json to_json(const GemmParameters& p) {
   }
   j["benchmark_us"] = rounded(p.benchmark_us);
   j["benchmark_heat"] = rounded(p.benchmark_heat);
+  if (p.tile_scale != 1) j["tile_scale"] = p.tile_scale;
   for (const GemmCorrection& c : p.corrections) {
     j["table"][fmt::format("{:.0f}", c.size)] = rounded(c.factor);
   }
@@ -86,7 +87,7 @@ Json to_json(const AllReduceAlgorithm& a) {
 }
 
 Json to_json(const std::map<std::int64_t, AllReduceParameters>& table) {
-  Json j;
+  Json j = Json::object();
   for (const auto& [gpus, p] : table) {
     Json& row = j[fmt::format("{}_gpus", gpus)];
     if (p.custom_cap_bytes > 0) {

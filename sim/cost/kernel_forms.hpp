@@ -60,11 +60,13 @@ inline double tiled_compute_us(const GemmParameters& p, double sms, double sm_fl
                               Tile{128, 128}, Tile{128, 256}, Tile{256, 128}};
   double least = 0;
   for (const Tile& tile : kTiles) {
-    const double tiles = shape.groups * std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n);
+    const double tile_m = tile.m * p.tile_scale;
+    const double tile_n = tile.n * p.tile_scale;
+    const double tiles = shape.groups * std::ceil(shape.m / tile_m) * std::ceil(shape.n / tile_n);
     const double r = tiles * split / sms;
     const double waves = (1 - p.wave_weight) * std::max(r, 1.0) + p.wave_weight * std::ceil(r);
-    const double slowness = p.tile_overhead * (1 / tile.m + 1 / tile.n);
-    const double us = waves * 2 * tile.m * tile.n * (shape.k / split + p.fill_k) / sm_flop_per_us *
+    const double slowness = p.tile_overhead * (1 / tile_m + 1 / tile_n);
+    const double us = waves * 2 * tile_m * tile_n * (shape.k / split + p.fill_k) / sm_flop_per_us *
                       (1 + slowness * slowness);
     if (least == 0 || us < least) least = us;
   }

@@ -23,6 +23,7 @@ bool begins_with(const std::string& text, const std::string& prefix) {
 }
 
 std::optional<MeasuredEngine> engine_of(const std::string& name) {
+  if (begins_with(name, "calibrate")) return MeasuredEngine::kVllm;  // a profile's default kernels
   if (begins_with(name, "vllm")) return MeasuredEngine::kVllm;
   if (begins_with(name, "trtllm")) return MeasuredEngine::kTensorRtLlm;
   return std::nullopt;
@@ -63,7 +64,7 @@ std::vector<MeasuredGemm> read_gemms(const std::string& path, const std::string&
     rows.push_back({*engine, *eight,
                     GemmShape{csv.number(i, m, 1, kMostSize), csv.number(i, n, 1, kMostSize),
                               csv.number(i, k, 1, kMostSize)},
-                    csv.number(i, us, 1e-3, kMostUs)});
+                    csv.number(i, us, 1e-3, kMostUs), csv.text(i, type_at) == "int8"});
   }
   return rows;
 }

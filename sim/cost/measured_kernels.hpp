@@ -14,12 +14,13 @@ namespace servesim {
 /// Which software a row was measured with.
 enum class MeasuredEngine : std::uint8_t { kVllm, kTensorRtLlm, kNccl };
 
-/// A timed GEMM. fp8 rows include the quantisation of the activations, as both engines run it.
+/// A timed GEMM. 8-bit rows include the quantisation of the activations, as both engines run it.
 struct MeasuredGemm {
   MeasuredEngine engine;
   bool eight_bit = false;
   GemmShape shape;
   double us = 0;
+  bool int8 = false;  ///< of the 8-bit ones
 };
 
 /// Decode attention of one layer, timed in a CUDA graph that repeats it: small KV stays in L2.

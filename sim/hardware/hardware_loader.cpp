@@ -88,6 +88,7 @@ GemmParameters read_gemm(Params p) {
   }
   if (p.has("benchmark_us")) g.benchmark_us = p.number("benchmark_us", kSmallest, kNeverHot);
   if (p.has("benchmark_heat")) g.benchmark_heat = p.number("benchmark_heat", 0, 1);
+  if (p.has("tile_scale")) g.tile_scale = p.number("tile_scale", 1.0 / 64, 4);
   if (p.has("table")) g.corrections = read_corrections(p.child("table"));
   if (p.has("table_n")) g.n_corrections = read_corrections(p.child("table_n"));
   p.finish();

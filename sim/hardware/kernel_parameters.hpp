@@ -36,6 +36,9 @@ struct GemmParameters {
   /// for `us`. Only comparing with the benchmark's rows needs these.
   double benchmark_us = 1e9;
   double benchmark_heat = 1;
+  /// Size of the smallest tiles against those of a GPU's tensor cores: a CPU's register tiles are a
+  /// sixteenth.
+  double tile_scale = 1;
   std::vector<GemmCorrection> corrections;    ///< by m, the input rows
   std::vector<GemmCorrection> n_corrections;  ///< by n, the output columns, on top of these
 };

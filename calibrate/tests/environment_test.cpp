@@ -1,0 +1,76 @@
+// Reading the machine, and saying what was read.
+#include "environment.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "text.hpp"
+
+using namespace servesim::calibrate;
+
+TEST_CASE("GPUs are known by their name, variants apart", "[calibrate]") {
+  CHECK(profile_for_device("NVIDIA H100 80GB HBM3", 85e9) == "h100-sxm");
+  CHECK(profile_for_device("NVIDIA H100 PCIe", 85e9) == "h100-pcie");
+  CHECK(profile_for_device("NVIDIA H100 NVL", 100e9).empty());
+  CHECK(profile_for_device("NVIDIA H200", 150e9) == "h200-sxm");
+  CHECK(profile_for_device("NVIDIA H20", 100e9) == "h20");
+  CHECK(profile_for_device("NVIDIA B200", 190e9) == "b200");
+  CHECK(profile_for_device("NVIDIA GB200", 190e9).empty());
+  CHECK(profile_for_device("NVIDIA L40S", 48e9) == "l40s");
+  CHECK(profile_for_device("NVIDIA A100-SXM4-80GB", 85e9) == "a100-sxm-80g");
+  CHECK(profile_for_device("NVIDIA A100-SXM4-40GB", 42e9) == "a100-sxm-40g");
+  CHECK(profile_for_device("NVIDIA A100-PCIE-40GB", 42e9) == "a100-pcie");
+  CHECK(profile_for_device("NVIDIA GeForce RTX 4090", 24e9).empty());
+}
+
+TEST_CASE("only what slows a GPU is throttling", "[calibrate]") {
+  CHECK(throttle_reasons(0).empty());
+  CHECK(throttle_reasons(0x1 | 0x2 | 0x100).empty());
+  CHECK(throttle_reasons(0x4) == std::vector<std::string>{"software power cap"});
+  CHECK(throttle_reasons(0x8 | 0x40).size() == 2);
+  CHECK(cuda_version_text(12080) == "12.8");
+  CHECK(cuda_version_text(13000) == "13.0");
+}
+
+TEST_CASE("values of /proc files are found by their key", "[calibrate]") {
+  const std::string text = "processor\t: 0\nmodel name\t: A CPU @ 3 GHz\nmodel name\t: other\n";
+  CHECK(proc_value(text, "model name") == "A CPU @ 3 GHz");
+  CHECK(proc_value("MemTotal:       24000 kB\n", "MemTotal") == "24000 kB");
+  CHECK(proc_value(text, "flags").empty());
+}
+
+TEST_CASE("an environment is valid JSON that leaves out what is unknown", "[calibrate]") {
+  Environment e;
+  e.backend = "cuda";
+  e.device = "GPU \"quoted\"\t";
+  e.memory_bytes = 85520809984.0;
+  e.units = 132;
+  e.compute_major = 9;
+  e.mig = false;
+  e.power_limit_w = 700;
+  e.throttling = {"hardware slowdown"};
+  const auto json = nlohmann::json::parse(to_json(e));
+  CHECK(json["device"] == e.device);
+  CHECK(json["memory_bytes"] == 85520809984.0);
+  CHECK(json["compute_capability"] == "9.0");
+  CHECK(json["mig"] == false);
+  CHECK(json["throttling"].size() == 1);
+  CHECK_FALSE(json.contains("ecc"));
+  CHECK_FALSE(json.contains("driver"));
+}
+
+TEST_CASE("text helpers escape what their formats need", "[calibrate]") {
+  CHECK(csv_field("plain") == "plain");
+  CHECK(csv_field("a,b") == "\"a,b\"");
+  CHECK(csv_field("say \"a\"") == "\"say 'a'\"");
+  CHECK(json_string("a\"b\\c\n") == "\"a\\\"b\\\\c\\u000a\"");
+  CHECK(json_number(0.5) == "0.5");
+  CHECK(json_number(1.0 / 0.0) == "null");
+  CHECK(JsonObject().str() == "{}");
+  CHECK(json_array({}) == "[]");
+  CHECK(nlohmann::json::parse(JsonObject().text("k", "v").boolean("b", true).str())["b"] == true);
+  CHECK(trimmed(" \t x y\r\n") == "x y");
+  CHECK(trimmed("  ").empty());
+  CHECK(lower_case("AbC-1") == "abc-1");
+  CHECK(print_to_string("%d %s", 3, "x") == "3 x");
+}
