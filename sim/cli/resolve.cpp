@@ -164,7 +164,9 @@ ResolvedRun Resolver::resolve(const RunSpec& spec, const GoodputTargets& targets
   run.kv_facts.num_gpu_blocks = scheduler.num_gpu_blocks;
   run.kv_facts.block_size = scheduler.block_size;
   run.kv_facts.capacity_tokens = (scheduler.num_gpu_blocks - 1) * scheduler.block_size;
-  if (run.kv_facts.capacity_tokens < scheduler.max_model_len && spec.engine_config.empty()) {
+  run.kv_facts.capacity_slots =
+      scheduler.layer_groups.pool_blocks(scheduler.num_gpu_blocks - 1) * scheduler.block_size;
+  if (!holds_max_model_len(scheduler, scheduler.num_gpu_blocks) && spec.engine_config.empty()) {
     run.warnings.push_back(fmt::format(
         "max_model_len {} is more than the KV pool's {} tokens: vLLM would refuse to start; here, "
         "requests that do not fit are rejected",
@@ -235,6 +237,7 @@ void Resolver::resolve_flags(const RunSpec& spec, ResolvedRun& run) {
   run.tensor_parallel_size = inputs.deployment.tensor_parallel;
   run.cluster.scheduler =
       scheduler_settings(spec, run.policy, policy, allocator, inputs.model, inputs.hardware);
+  resolve_layer_groups(inputs, run);
   resolve_blocks(spec, inputs, run);
   resolve_moves(spec, inputs, step_time.model, run);
   validate(run.cluster.scheduler);

@@ -49,6 +49,7 @@ class Resolver {
   void resolve_flags(const RunSpec& spec, ResolvedRun& run);
   void resolve_engine_config(const RunSpec& spec, ResolvedRun& run);
   void resolve_common(const RunSpec& spec, ResolvedRun& run);
+  void resolve_layer_groups(const CostInputs& inputs, ResolvedRun& run);
   void resolve_blocks(const RunSpec& spec, const CostInputs& inputs, ResolvedRun& run);
   void resolve_moves(const RunSpec& spec, const CostInputs& inputs, const std::string& step_time,
                      ResolvedRun& run);

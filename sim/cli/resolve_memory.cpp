@@ -26,6 +26,29 @@ std::function<double(std::int64_t, std::int64_t)> prefill_seconds_of(
 
 }  // namespace
 
+/// Layers with a window free the blocks behind it where vLLM's hybrid KV cache manager is modelled:
+/// in a paged pool without prefix caching.
+void Resolver::resolve_layer_groups(const CostInputs& inputs, ResolvedRun& run) {
+  SchedulerConfig& scheduler = run.cluster.scheduler;
+  const ModelSpec& model = inputs.model;
+  if (model.windowed_layers == 0 || scheduler.max_model_len <= model.sliding_window) return;
+  if (scheduler.enable_prefix_caching || scheduler.region_rule != nullptr) {
+    run.warnings.push_back(fmt::format(
+        "{}: {} of {} layers see {} tokens, but keep the KV of all, as with vLLM's "
+        "--disable-hybrid-kv-cache-manager; --kv paged --no-enable-prefix-caching frees the blocks "
+        "behind the window",
+        run.model, model.windowed_layers, model.layers, model.sliding_window));
+    return;
+  }
+  scheduler.layer_groups =
+      group_layers(model.full_attention_layers(), model.windowed_layers, model.sliding_window);
+  const LayerGroups& groups = scheduler.layer_groups;
+  run.config["layer_groups"] = {{"full", groups.full},
+                                {"windowed", groups.windowed},
+                                {"window", groups.window},
+                                {"layers_per_group", groups.size}};
+}
+
 void Resolver::resolve_blocks(const RunSpec& spec, const CostInputs& inputs, ResolvedRun& run) {
   SchedulerConfig& scheduler = run.cluster.scheduler;
   MemoryOptions options;
@@ -37,13 +60,16 @@ void Resolver::resolve_blocks(const RunSpec& spec, const CostInputs& inputs, Res
   options.max_num_seqs = scheduler.max_num_seqs;
   options.block_size = scheduler.block_size;
   options.max_model_len = scheduler.max_model_len;
+  const std::int64_t room = memory_budget(inputs.model, inputs.hardware, options).num_gpu_blocks;
   if (!spec.num_gpu_blocks_override) {
-    scheduler.num_gpu_blocks =
-        require_memory_budget(inputs.model, inputs.hardware, options).num_gpu_blocks;
+    // The budget knows no windows; a pool that is too small without them may do with them.
+    const bool fits_by_windows =
+        scheduler.layer_groups.windowed > 0 && room >= 2 && holds_max_model_len(scheduler, room);
+    if (!fits_by_windows) require_memory_budget(inputs.model, inputs.hardware, options);
+    scheduler.num_gpu_blocks = room;
     return;
   }
   scheduler.num_gpu_blocks = *spec.num_gpu_blocks_override;
-  const std::int64_t room = memory_budget(inputs.model, inputs.hardware, options).num_gpu_blocks;
   if (scheduler.num_gpu_blocks > room) {
     run.warnings.push_back(
         fmt::format("--num-gpu-blocks-override {}: the memory of {} has room for {} blocks",
@@ -78,8 +104,9 @@ void Resolver::resolve_moves(const RunSpec& spec, const CostInputs& inputs,
   SchedulerConfig& scheduler = run.cluster.scheduler;
   const DeploymentSpec& deployment = inputs.deployment;
   scheduler.moves = kv_move_costs(inputs.model, inputs.hardware, deployment);
-  run.kv_facts.bytes_per_token =
-      scheduler.moves.bytes_per_token * static_cast<double>(deployment.tensor_parallel);
+  run.kv_facts.bytes_per_slot = scheduler.moves.bytes_per_token *
+                                static_cast<double>(deployment.tensor_parallel) *
+                                scheduler.layer_groups.slot_share();
   resolve_offload(spec, inputs, step_time, run);
   if (scheduler.preemption_mode != PreemptionMode::kSwap) return;
   if (scheduler.moves.host_bytes_per_s <= 0) {
