@@ -78,7 +78,7 @@ ResolvedRun Resolver::resolve(const RunSpec& spec, const GoodputTargets& targets
   }
   const SchedulerConfig& scheduler = run.cluster.scheduler;
   run.kv_facts = kv_facts_of(run.kv, scheduler, run.tensor_parallel_size);
-  if (run.kv_facts.capacity_tokens < scheduler.max_model_len && spec.engine_config.empty()) {
+  if (!holds_max_model_len(scheduler, scheduler.num_gpu_blocks) && spec.engine_config.empty()) {
     run.warnings.push_back(fmt::format(
         "max_model_len {} is more than the KV pool's {} tokens: vLLM would refuse to start; here, "
         "requests that do not fit are rejected",

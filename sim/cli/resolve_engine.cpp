@@ -71,10 +71,14 @@ std::int64_t resolve_blocks(const RunSpec& spec, const CostInputs& inputs,
   options.max_num_seqs = scheduler.max_num_seqs;
   options.block_size = scheduler.block_size;
   options.max_model_len = scheduler.max_model_len;
-  if (!spec.num_gpu_blocks_override) {
-    return require_memory_budget(inputs.model, inputs.hardware, options).num_gpu_blocks;
-  }
   const std::int64_t room = memory_budget(inputs.model, inputs.hardware, options).num_gpu_blocks;
+  if (!spec.num_gpu_blocks_override) {
+    // The budget knows no windows; a pool that is too small without them may do with them.
+    const bool fits_by_windows =
+        scheduler.layer_groups.windowed > 0 && room >= 2 && holds_max_model_len(scheduler, room);
+    if (!fits_by_windows) require_memory_budget(inputs.model, inputs.hardware, options);
+    return room;
+  }
   if (*spec.num_gpu_blocks_override > room) {
     warnings.push_back(fmt::format(
         "--num-gpu-blocks-override {}: the memory of {} has room for {} blocks",
@@ -130,7 +134,9 @@ KvFacts kv_facts_of(const std::string& allocator, const SchedulerConfig& schedul
           scheduler.num_gpu_blocks,
           scheduler.block_size,
           (scheduler.num_gpu_blocks - 1) * scheduler.block_size,
-          scheduler.moves.bytes_per_token * static_cast<double>(tensor_parallel),
+          scheduler.layer_groups.pool_blocks(scheduler.num_gpu_blocks - 1) * scheduler.block_size,
+          scheduler.moves.bytes_per_token * static_cast<double>(tensor_parallel) *
+              scheduler.layer_groups.slot_share(),
           !scheduler.offload.tiers.empty()};
 }
 
@@ -169,6 +175,7 @@ Resolver::Engine Resolver::resolve_engine(const RunSpec& spec, const std::string
   const AllocatorEntry& allocator = registries_.allocators.at(spec.kv.value_or("paged"));
   engine.scheduler =
       scheduler_settings(spec, policy_name, policy, allocator, inputs.model, inputs.hardware);
+  if (!policy.disaggregated) resolve_layer_groups(engine, warnings);
   engine.scheduler.num_gpu_blocks = resolve_blocks(spec, inputs, engine.scheduler, warnings);
   if (!step_time.is_linear()) engine.host = host_times(inputs.hardware.host);
   const CostModelFactory& make = registries_.cost_models.at(step_time.model);
@@ -185,6 +192,12 @@ Resolver::Engine Resolver::resolve_engine(const RunSpec& spec, const std::string
                    {"attention", spec.attention.value_or("flash")},
                    {"attention_top_k", inputs.deployment.attention_top_k},
                    {"step_time", step_time.text()}};
+  if (const LayerGroups& groups = engine.scheduler.layer_groups; groups.windowed > 0) {
+    engine.config["layer_groups"] = {{"full", groups.full},
+                                     {"windowed", groups.windowed},
+                                     {"window", groups.window},
+                                     {"layers_per_group", groups.size}};
+  }
   if (spec.num_kv_heads) engine.config["num_kv_heads"] = *spec.num_kv_heads;
   resolve_moves(spec, make, registries_, engine);
   validate(engine.scheduler);

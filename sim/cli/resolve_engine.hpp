@@ -24,6 +24,10 @@ KvFacts kv_facts_of(const std::string& allocator, const SchedulerConfig& schedul
 nlohmann::json scheduler_json(const SchedulerConfig& scheduler);
 nlohmann::json host_json(const HostTimes& host);
 
+/// Layers with a window free the blocks behind it where vLLM's hybrid KV cache manager is modelled:
+/// in a paged pool without prefix caching.
+void resolve_layer_groups(Resolver::Engine& engine, std::vector<std::string>& warnings);
+
 /// What moving KV costs, the swap space and the tiers below HBM, into the scheduler's settings and
 /// the configuration. `make` prices what loading is weighed against.
 void resolve_moves(const RunSpec& spec, const CostModelFactory& make, const Registries& registries,

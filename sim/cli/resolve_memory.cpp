@@ -43,6 +43,22 @@ void resolve_offload(const RunSpec& spec, const CostModelFactory& make,
 
 }  // namespace
 
+void resolve_layer_groups(Resolver::Engine& engine, std::vector<std::string>& warnings) {
+  SchedulerConfig& scheduler = engine.scheduler;
+  const ModelSpec& model = engine.inputs.model;
+  if (model.windowed_layers == 0 || scheduler.max_model_len <= model.sliding_window) return;
+  if (scheduler.enable_prefix_caching || scheduler.region_rule != nullptr) {
+    warnings.push_back(fmt::format(
+        "{}: {} of {} layers see {} tokens, but keep the KV of all, as with vLLM's "
+        "--disable-hybrid-kv-cache-manager; --kv paged --no-enable-prefix-caching frees the blocks "
+        "behind the window",
+        model.name, model.windowed_layers, model.layers, model.sliding_window));
+    return;
+  }
+  scheduler.layer_groups =
+      group_layers(model.full_attention_layers(), model.windowed_layers, model.sliding_window);
+}
+
 void resolve_moves(const RunSpec& spec, const CostModelFactory& make, const Registries& registries,
                    Resolver::Engine& engine) {
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;

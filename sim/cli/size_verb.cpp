@@ -87,7 +87,8 @@ std::vector<std::string> warnings_of(const ModelSpec& model, const SizeRow& row)
   }
   if (model.windowed_layers > 0) {
     warnings.push_back(
-        fmt::format("{}: {} of {} layers see a window of {} tokens; their KV is counted in full",
+        fmt::format("{}: {} of {} layers see a window of {} tokens; their KV is counted in full, "
+                    "as with prefix caching",
                     row.model, model.windowed_layers, model.layers, model.sliding_window));
   }
   return warnings;

@@ -11,7 +11,7 @@
 namespace servesim {
 
 /// KV bytes of one engine integrated over time, in byte-seconds of the pool divided by bytes per
-/// token, that is in token-seconds. used + internal + reserved + external + free = capacity_tokens
+/// slot, that is in slot-seconds. used + internal + reserved + external + free = capacity in slots
 /// * elapsed.
 struct KvIntegral {
   double used = 0;      ///< holds a computed token
@@ -21,7 +21,7 @@ struct KvIntegral {
   double elapsed_s = 0;
 };
 
-/// The pool at the moment when most of it was allocated, in tokens.
+/// The pool at the moment when most of it was allocated, in slots.
 struct KvPeak {
   std::int64_t allocated = 0;
   std::int64_t internal = 0;

@@ -130,6 +130,7 @@ bool Replica::schedule(SimTime now) {
   gap_count_ = plan.gap_count;
   context_ = plan.decode_context;
   context_growth_ = plan.context_growth;
+  slot_growth_ = plan.slot_growth;
   shared_ = plan.shared;
   block_growth_ = plan.block_growth;
   growth_phase_ = plan.growth_phase;

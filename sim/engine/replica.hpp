@@ -109,8 +109,8 @@ class Replica {
   std::int64_t steps_at_once(SimTime until, bool inclusive) const;
   std::int64_t take_step(SimTime at);
   std::int64_t take_steps(std::int64_t count);
-  void grow(KvUsage& kv, std::int64_t blocks, std::int64_t tokens) const;
-  void grow_kv(std::int64_t blocks, std::int64_t tokens);
+  void grow(KvUsage& kv, std::int64_t blocks, std::int64_t filled) const;
+  void grow_kv(std::int64_t blocks, std::int64_t filled);
   void account_kv(SimTime now);
   void add_kv(std::int64_t ns, const KvUsage& kv);
   void count_rest(const StepCost* rest, std::int64_t decodes, std::int64_t steps);
@@ -161,6 +161,7 @@ class Replica {
   std::int64_t gap_count_ = 0;
   std::int64_t context_ = 0;
   std::int64_t context_growth_ = 0;
+  std::int64_t slot_growth_ = 0;
   SharedContext shared_;
   const std::int32_t* block_growth_ = nullptr;
   std::int64_t growth_phase_ = 0;
@@ -177,7 +178,7 @@ class Replica {
   SimTime exposed_host_;
   SimTime exposed_transfer_;
   KvUsage peak_;
-  double allocated_ns_ = 0, internal_ns_ = 0, reserved_ns_ = 0, external_ns_ = 0;  ///< token-ns
+  double allocated_ns_ = 0, internal_ns_ = 0, reserved_ns_ = 0, external_ns_ = 0;  ///< slot-ns
   EngineStats stats_;
 };
 

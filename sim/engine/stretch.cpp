@@ -12,7 +12,7 @@ struct BlockGrowth {
   const std::int32_t* table;
   std::int64_t period;
   std::int64_t phase;  ///< of the step before the first
-  std::int64_t cycle;  ///< blocks begun in `period` steps: one per sequence
+  std::int64_t cycle;  ///< blocks begun in `period` steps
 
   struct Sums {
     std::int64_t after_last = 0;  ///< G(steps)
@@ -93,7 +93,7 @@ std::int64_t Replica::take_step(SimTime at) {
   context_ += context_growth_;
   growth_phase_ = growth_phase_ + 1 == growth_period_ ? 0 : growth_phase_ + 1;
   const std::int64_t blocks = block_growth_[growth_phase_];
-  grow_kv(blocks, context_growth_);
+  grow_kv(blocks, slot_growth_);
   cool(at + host_step_);
   const DecodeStep step =
       constant_steps_ ? constant_step_ : cost_->decode_step(decodes_, context_, shared_, heat_);
@@ -122,12 +122,12 @@ std::int64_t Replica::take_steps(std::int64_t count) {
   last_done_ = last_action_ = first + period * (count - 1);
 
   const BlockGrowth::Sums blocks =
-      BlockGrowth{block_growth_, growth_period_, growth_phase_, context_growth_}.over(count);
+      BlockGrowth{block_growth_, growth_period_, growth_phase_, slot_growth_}.over(count);
   KvUsage between{kv_.allocated * (count - 1), kv_.internal * (count - 1),
                   kv_.reserved * (count - 1), kv_.external * (count - 1)};
-  grow(between, blocks.sum, context_growth_ * (count * (count - 1) / 2));
+  grow(between, blocks.sum, slot_growth_ * (count * (count - 1) / 2));
   add_kv(period.ns(), between);
-  grow_kv(blocks.after_last, context_growth_ * count);
+  grow_kv(blocks.after_last, slot_growth_ * count);
 
   stats_.steps += count;
   stats_.scheduled_seqs += decodes_ * count;
@@ -146,14 +146,14 @@ std::int64_t Replica::take_steps(std::int64_t count) {
   return blocks.after_last;
 }
 
-void Replica::grow(KvUsage& kv, std::int64_t blocks, std::int64_t tokens) const {
+void Replica::grow(KvUsage& kv, std::int64_t blocks, std::int64_t filled) const {
   const std::int64_t slots = blocks * block_size_;
   (growth_was_reserved_ ? kv.reserved : kv.allocated) += growth_was_reserved_ ? -slots : slots;
-  kv.internal += slots - tokens;
+  kv.internal += slots - filled;
 }
 
-void Replica::grow_kv(std::int64_t blocks, std::int64_t tokens) {
-  grow(kv_, blocks, tokens);
+void Replica::grow_kv(std::int64_t blocks, std::int64_t filled) {
+  grow(kv_, blocks, filled);
   note_peak();
 }
 

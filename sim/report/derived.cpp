@@ -30,7 +30,7 @@ const EngineResult& kv_pool_of(const RunResult& result) {
 
 KvShares kv_shares_of(const EngineResult& result) {
   const KvIntegral& kv = result.engine.kv;
-  const double all = static_cast<double>(result.kv.capacity_tokens) * kv.elapsed_s;
+  const double all = static_cast<double>(result.kv.capacity_slots) * kv.elapsed_s;
   return shares(kv.used, kv.internal, kv.reserved, kv.external, all);
 }
 
@@ -38,12 +38,12 @@ KvShares kv_shares_at_peak(const EngineResult& result) {
   const KvPeak& peak = result.engine.kv_peak;
   const auto d = [](std::int64_t tokens) { return static_cast<double>(tokens); };
   return shares(d(peak.allocated - peak.internal - peak.reserved), d(peak.internal),
-                d(peak.reserved), d(peak.external), d(result.kv.capacity_tokens));
+                d(peak.reserved), d(peak.external), d(result.kv.capacity_slots));
 }
 
 double kv_peak_allocated(const EngineResult& result) {
   return ratio(static_cast<double>(result.engine.kv_peak.allocated),
-               static_cast<double>(result.kv.capacity_tokens));
+               static_cast<double>(result.kv.capacity_slots));
 }
 
 EngineRates engine_rates_of(const EngineResult& result, double duration_s) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "report/derived.hpp"
 #include "report/result_json.hpp"
 #include "report/run_series.hpp"
 
@@ -115,6 +116,7 @@ ReportJson report_json(const ReportInput& input) {
     for (const auto& [name, value] : run.varied) json["varied"][name] = value;
     json["result"] = run_json(*run.result);
     json["replicas"] = run.result->replicas;
+    json["kv_slots"] = kv_pool_of(*run.result).kv.capacity_slots;
     json["peak_flops"] = run.result->peak_flops;
     json["peak_bytes_per_s"] = run.result->peak_bytes_per_s;
     json["series"] = run.result->series ? series_json(*run.result->series) : ReportJson(nullptr);

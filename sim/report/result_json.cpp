@@ -44,8 +44,8 @@ void add_vllm_keys(Json& run, const RunResult& result) {
   add_distribution(run, "e2el", m.e2el_ms);
 }
 
-std::int64_t whole_bytes(std::int64_t tokens, const KvFacts& kv) {
-  return std::llround(static_cast<double>(tokens) * kv.bytes_per_token);
+std::int64_t whole_bytes(std::int64_t slots, const KvFacts& kv) {
+  return std::llround(static_cast<double>(slots) * kv.bytes_per_slot);
 }
 
 Json offload_json(const EngineResult& result) {

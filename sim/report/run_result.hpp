@@ -21,8 +21,9 @@ struct KvFacts {
   std::string allocator;  ///< the --kv word
   std::int64_t num_gpu_blocks = 0;
   std::int64_t block_size = 0;
-  std::int64_t capacity_tokens = 0;  ///< of one replica
-  double bytes_per_token = 0;        ///< of the whole model; 0 when there is none
+  std::int64_t capacity_tokens = 0;  ///< of one replica, each token kept by every layer
+  std::int64_t capacity_slots = 0;   ///< of one replica; a slot is a token of one group of layers
+  double bytes_per_slot = 0;         ///< of the whole model; 0 when there is none
   bool offloads = false;             ///< has tiers below HBM
 };
 

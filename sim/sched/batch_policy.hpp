@@ -16,7 +16,8 @@ namespace servesim {
 
 class ScheduleLog;
 
-/// How the KV pool is filled, in tokens. Shared blocks count once.
+/// How the KV pool is filled, in slots, each for a token of one group of layers: with one group, in
+/// tokens. Shared blocks count once.
 struct KvUsage {
   std::int64_t allocated = 0;  ///< slots of allocated blocks
   std::int64_t internal = 0;   ///< of these, not yet filled inside a last block
@@ -40,6 +41,7 @@ struct StepPlan {
   /// commit() but the last.
   std::int64_t horizon = 1;
   std::int64_t context_growth = 0;  ///< tokens that decode_context gains per step
+  std::int64_t slot_growth = 0;     ///< slots that these tokens fill; blocks begun in a period
   /// Blocks that step j of the horizon (j = 0: this one) begins to fill: block_growth[(growth_phase
   /// + j) % period]. The table holds two periods.
   const std::int32_t* block_growth = nullptr;

@@ -18,10 +18,29 @@ void require_positive(std::int64_t value, const char* name) {
   require(value >= 1, fmt::format("{} is {}; accepted: 1 or more", name, value));
 }
 
+/// Whether a pool of `num_gpu_blocks` has room for one sequence of `tokens`.
+bool holds(const SchedulerConfig& config, std::int64_t num_gpu_blocks, std::int64_t tokens) {
+  if (config.layer_groups.windowed == 0) {
+    return (tokens + config.block_size - 1) / config.block_size <= num_gpu_blocks - 1;
+  }
+  const KvDemand demand(BlockSize(config.block_size), config.layer_groups);
+  return demand.blocks(tokens) <= config.layer_groups.pool_blocks(num_gpu_blocks - 1);
+}
+
 }  // namespace
 
+bool holds_max_model_len(const SchedulerConfig& config, std::int64_t num_gpu_blocks) {
+  return holds(config, num_gpu_blocks, config.max_model_len);
+}
+
 SchedulerConfig in_pool_units(SchedulerConfig config) {
-  if (config.region_rule == nullptr) return config;
+  if (config.region_rule == nullptr) {
+    const LayerGroups& groups = config.layer_groups;
+    config.num_gpu_blocks = groups.pool_blocks(config.num_gpu_blocks - 1) + 1;
+    config.swap_blocks = groups.pool_blocks(config.swap_blocks);
+    config.moves.bytes_per_token *= groups.slot_share();
+    return config;
+  }
   config.num_gpu_blocks = (config.num_gpu_blocks - 1) * config.block_size + 1;
   config.block_size = 1;
   return config;
@@ -58,6 +77,9 @@ void validate(const SchedulerConfig& config) {
           "prefix caching needs paged KV: contiguous regions cannot be shared");
   require(config.region_rule == nullptr || spec.method == SpeculativeMethod::kNone,
           "speculative decoding needs paged KV");
+  require(config.layer_groups.windowed == 0 ||
+              (!config.enable_prefix_caching && config.region_rule == nullptr),
+          "layers that free blocks behind a window need paged KV without prefix caching");
   require(config.preemption_mode != PreemptionMode::kSwap || config.region_rule == nullptr,
           "preemption mode swap needs paged KV: it moves blocks");
   require(config.offload.tiers.empty() || config.enable_prefix_caching,
@@ -76,8 +98,7 @@ std::string_view rejection_reason(const SchedulerConfig& config, std::int64_t pr
   }
   // The KV of the last token is never needed; drafts can be done without, lookahead slots cannot.
   const std::int64_t slots = std::min(std::min(total, limit) - 1 + config.lookahead(), limit);
-  const std::int64_t blocks = (slots + config.block_size - 1) / config.block_size;
-  return blocks > config.num_gpu_blocks - 1 ? "longer than the KV pool" : "";
+  return holds(config, config.num_gpu_blocks, slots) ? "" : "longer than the KV pool";
 }
 
 }  // namespace servesim

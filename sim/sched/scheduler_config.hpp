@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cost/kv_moves.hpp"
+#include "kv/layer_groups.hpp"
 #include "kv/offload_tiers.hpp"
 #include "kv/region_rules.hpp"
 
@@ -33,7 +34,8 @@ struct SpeculativeConfig {
 /// cost/server_defaults.hpp has those of a server, which depend on the memory of its GPU.
 struct SchedulerConfig {
   std::int64_t block_size = 16;
-  std::int64_t num_gpu_blocks = 0;  ///< includes the null block, so one less is usable
+  std::int64_t num_gpu_blocks =
+      0;  ///< of all layers; includes the null block, so one less is usable
   std::int64_t max_num_seqs = 128;
   std::int64_t max_num_batched_tokens = 2048;
   std::int64_t max_model_len = 8192;
@@ -51,6 +53,8 @@ struct SchedulerConfig {
   /// Contiguous regions sized by this rule; null: paged. REQUIRES then: no prefix caching, no
   /// speculation.
   RegionRule region_rule = nullptr;
+  /// How the layers share the pool. REQUIRES of groups with a window: no prefix caching, paged KV.
+  LayerGroups layer_groups;
   PreemptionMode preemption_mode = PreemptionMode::kRecompute;
   std::int64_t swap_blocks = 0;  ///< blocks of host memory that kSwap may fill
   KvMoveCosts moves;
@@ -67,8 +71,11 @@ struct SchedulerConfig {
 };
 
 /// The same settings in the units of the pool: a contiguous space has slots where a paged one has
-/// blocks.
+/// blocks; those of a pool that groups of layers share are the blocks and slots of one group.
 SchedulerConfig in_pool_units(SchedulerConfig config);
+
+/// Whether a pool of `num_gpu_blocks` has room for one sequence of max_model_len tokens.
+bool holds_max_model_len(const SchedulerConfig& config, std::int64_t num_gpu_blocks);
 
 /// Throws InputError for settings that contradict each other (vLLM's own checks).
 void validate(const SchedulerConfig& config);

@@ -29,7 +29,7 @@ struct Sequence {
   std::int64_t group_base = 0;  ///< in the decode group: computed = group_base + steps so far
   std::int64_t last_step = 0;   ///< in the decode group: the step that yields the last token
   std::int64_t due_step = 0;    ///< in the decode group: the step after which it leaves
-  std::int64_t blocks = 0;      ///< held; in the decode group: ceil(computed / block_size)
+  std::int64_t blocks = 0;      ///< held; in the decode group: what `computed` tokens take
   std::int64_t inflight = 0;    ///< tokens scheduled whose results are not processed
   std::int64_t stale = 0;       ///< of a preempted sequence: tokens whose results are still to come
   std::int64_t placeholders = 0;  ///< asynchronous: outputs scheduled but not known
@@ -51,6 +51,7 @@ struct Sequence {
   bool was_scheduled = false;
   bool decoding = false;  ///< scheduled by the running pass of the current step, not as a chunk
 
+  std::int32_t growth = 1;  ///< in the decode group: slots per token, blocks per full block
   std::int32_t preemptions = 0;
   std::int64_t prefix_hit_tokens = 0;
   SimTime scheduled, first_token, last_token;

@@ -45,8 +45,8 @@ void VllmScheduler::take_result(const Entry& entry, LoggedStep& logged, SimTime 
   const std::int64_t rejected = entry.drafts - accepted;
   if (!stale) {
     if (s.computed > 0) {
+      fill_slots(s.computed, s.computed - rejected);
       s.computed -= rejected;
-      slack_ += rejected;
     }
     if (s.placeholders > 0) s.placeholders -= rejected;
   }
@@ -116,7 +116,7 @@ void VllmScheduler::collect_finished_members(std::int64_t step, SimTime done) {
   for (SeqId id = completions_.due(step); id != kNoSeq; id = completions_.due(step)) {
     leave_group(id, step);
     store_[id].last_token = done;
-    if (store_[id].last_step > step) {  // its region is full
+    if (store_[id].last_step > step) {  // its region is full, or the window behind it
       make_special(id);
       continue;
     }

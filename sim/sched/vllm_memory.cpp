@@ -52,7 +52,7 @@ std::int64_t VllmScheduler::match_tiers(SeqId id, std::int64_t cached) {
 /// Notes the tokens beyond the `cached` ones that an admission brings into HBM: they fill slots of
 /// the blocks it takes.
 void VllmScheduler::bring_in(Sequence& s, std::int64_t cached, std::int64_t hit) {
-  slack_ -= hit - cached;
+  fill_slots(cached, hit);
   if (s.swapped > 0) {
     moved_in_ += (blocks_for(hit) - match_.blocks) * config_.block_size;
     drop_swapped(s);

@@ -71,9 +71,16 @@ void VllmScheduler::take_group_growth(std::int64_t blocks) {
   slack_ += blocks * config_.block_size;
 }
 
-/// vLLM's loop seen from the members: each in line that needs a block takes one, until the pool is
+void VllmScheduler::give_back_group_growth(std::int64_t blocks) {
+  pool_.release_blank(blocks);
+  held_ -= blocks;
+  slack_ -= blocks * config_.block_size;
+}
+
+/// vLLM's loop seen from the members: each in line that needs blocks takes them, until the pool is
 /// empty; then the last in line is preempted and the line goes on. The demand that is left is
-/// always that of the last in line, so a victim that needs a block itself takes its demand with it.
+/// always that of the last in line, so a victim that needs blocks itself takes its demand with it,
+/// and gives back what it could not yet use.
 void VllmScheduler::make_room_from_tail(Decision& decision) {
   std::int64_t demand = group_.growth(step_);
   while (true) {
@@ -82,7 +89,11 @@ void VllmScheduler::make_room_from_tail(Decision& decision) {
     demand -= taken;
     if (demand == 0) return;
     const SeqId victim = running_.tail();
-    if (store_[victim].grouped && group_.grows(store_[victim].group_base, step_)) --demand;
+    if (store_[victim].grouped && group_.grows(store_[victim].group_base, step_)) {
+      const std::int64_t unused = store_[victim].growth - demand;
+      demand = std::max<std::int64_t>(-unused, 0);
+      if (unused > 0) give_back_group_growth(unused);
+    }
     preempt(decision, victim);
   }
 }

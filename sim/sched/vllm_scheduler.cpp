@@ -13,6 +13,7 @@ VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, 
       log_(log),
       acceptance_(seed, "sched.acceptance"),
       block_size_(config_.block_size),
+      demand_(block_size_, config_.layer_groups),
       watermark_blocks_(static_cast<std::int64_t>(
           std::floor(config_.watermark * static_cast<double>(config_.num_gpu_blocks)))),
       waiting_(config.scheduling_policy, store_, ids_),
@@ -101,7 +102,7 @@ bool VllmScheduler::plan_plain_decodes(Record& record) {
   const std::int64_t growth = group_.growth(step_);
   if (growth > pool_.free()) return false;
   take_group_growth(growth);
-  slack_ -= count;
+  slack_ -= group_.slots();
   record.group_count = count;
   plan_.chunks.clear();
   plan_.pushes_kv = false;
@@ -117,6 +118,7 @@ bool VllmScheduler::plan_plain_decodes(Record& record) {
 void VllmScheduler::set_group_plan(std::int64_t count) {
   plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.gap_count = plan_.context_growth =
       plan_.tokens = count;
+  plan_.slot_growth = group_.slots();
   plan_.decode_context = group_.context(step_);
   plan_.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
 }
@@ -146,16 +148,17 @@ void VllmScheduler::drop_special(SeqId id) {
 }
 
 void VllmScheduler::advance(Record& record) {
+  slack_ -= group_.slots();
   for (Entry& entry : record.entries) {
     Sequence& s = store_[entry.seq];
     counters_.recomputed_tokens += std::clamp<std::int64_t>(s.lost - s.computed, 0, entry.tokens);
+    fill_slots(s.computed, s.computed + entry.tokens);
     s.computed += entry.tokens;
     s.inflight += entry.tokens;
     if (s.kv_role == KvRole::kPush) {
       plan_.pushes_kv = true;
       sink_.on_kv_planned(s.ticket, s.computed);
     }
-    slack_ -= entry.tokens;
     s.prefill_chunk = !entry.samples;
     if (!entry.samples) continue;
     if (config_.async_scheduling) {
@@ -164,7 +167,6 @@ void VllmScheduler::advance(Record& record) {
     }
     if (!speculates()) join_group(entry);
   }
-  slack_ -= record.group_count;
   if (rebuild_specials_) {
     rebuild_specials_ = false;
     specials_.clear();
@@ -184,10 +186,16 @@ void VllmScheduler::join_group(Entry& entry) {
     if (room == 0 && s.last_step > step_) return;  // the next token needs a larger region
     s.due_step = std::min(s.last_step, step_ + room);
   }
+  if (demand_.windowed()) {
+    s.growth = demand_.growth(s.computed);
+    if (s.computed < demand_.edge()) {  // beyond it, it grows less
+      s.due_step = std::min(s.due_step, step_ + (demand_.edge() - s.computed));
+    }
+  }
   s.group_base = s.computed - step_;
   s.grouped = true;
   entry.joined = true;
-  group_.join(s.group_base);
+  group_.join(s.group_base, s.growth);
   completions_.put(entry.seq);
   if (!rebuild_specials_) drop_special(entry.seq);
 }
@@ -208,7 +216,7 @@ void VllmScheduler::leave_group(SeqId id, std::int64_t through) {
   } else {
     s.last_token = last_done_;
   }
-  group_.leave(s.group_base);
+  group_.leave(s.group_base, s.growth);
   completions_.take(id);
   if (BlockTable* table = table_of(id)) pool_.register_blocks(*table, block_size_.full(registered));
 }
@@ -239,9 +247,9 @@ std::int64_t VllmScheduler::horizon(const Record& record) {
   const bool results_matter = committed_ < step_ - 1 && !record_of(step_ - 1).trivial();
   if (results_matter) return 1;
   const std::int64_t until_finish = completions_.next(step_) - step_ + 1;
-  // Each member takes at most one block per block_size steps begun: mostly there is no need to
-  // count.
-  const std::int64_t most_blocks = group_.count() * (block_size_.full(until_finish) + 1);
+  // Each member takes its growth at most once per block_size steps begun: mostly there is no need
+  // to count.
+  const std::int64_t most_blocks = group_.slots() * (block_size_.full(until_finish) + 1);
   if (most_blocks <= pool_.free()) return until_finish;
   return std::min(until_finish, 1 + group_.steps_within(pool_.free(), step_));
 }
@@ -249,7 +257,7 @@ std::int64_t VllmScheduler::horizon(const Record& record) {
 void VllmScheduler::extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) {
   pool_.take(blocks);
   held_ += blocks;
-  slack_ += blocks * config_.block_size - steps * group_.count();
+  slack_ += blocks * config_.block_size - steps * group_.slots();
   step_ += steps;
   committed_ += steps;
   for (const std::int64_t step : {step_ - 1, step_}) {
@@ -306,7 +314,7 @@ void VllmScheduler::take_blocks(SeqId id, std::int64_t blocks, std::int64_t regi
 
 void VllmScheduler::release(SeqId id) {
   Sequence& s = store_[id];
-  slack_ -= s.blocks * config_.block_size - s.computed;
+  slack_ -= s.blocks * config_.block_size - demand_.slots(s.computed);
   held_ -= s.blocks;
   if (config_.preemption_mode == PreemptionMode::kStall) promised_ -= last_blocks(s);
   if (regions_) regions_->release(id);
@@ -332,6 +340,7 @@ void VllmScheduler::check_integrity() const {
     if (!holds) throw std::logic_error(what);
   };
   std::int64_t members = 0;
+  std::int64_t group_slots = 0;
   std::int64_t slack = 0;
   std::int64_t held = 0;
   for (SeqId id = running_.head(); id != kNoSeq; id = store_[id].after) {
@@ -339,9 +348,11 @@ void VllmScheduler::check_integrity() const {
     const std::int64_t computed = s.grouped ? s.group_base + step_ : s.computed;
     const std::int64_t blocks = s.grouped ? blocks_for(computed) : s.blocks;
     require(s.status == SequenceStatus::kRunning, "a sequence on the running list does not run");
-    require(computed <= blocks * config_.block_size, "computed tokens without a slot");
+    const std::int64_t filled = demand_.slots(computed);
+    require(filled <= blocks * config_.block_size, "computed tokens without a slot");
     members += s.grouped ? 1 : 0;
-    slack += blocks * config_.block_size - computed;
+    group_slots += s.grouped ? s.growth : 0;
+    slack += blocks * config_.block_size - filled;
     held += blocks;
     require(!regions_ || computed <= regions_->size(id), "a sequence is larger than its region");
   }
@@ -357,6 +368,7 @@ void VllmScheduler::check_integrity() const {
   for (const auto& [ticket, id] : awaiting_) held += store_[id].blocks;
   require(held == held_, "the blocks that are held are miscounted");
   require(members == group_.count(), "the decode group miscounts its members");
+  require(group_slots == group_.slots(), "the decode group miscounts the slots it fills");
   require(members + static_cast<std::int64_t>(specials_.size()) == running_.size(),
           "a running sequence is neither in the group nor special");
   require(slack == slack_, "the slots that hold no token are miscounted");

@@ -112,6 +112,9 @@ class VllmScheduler : public BatchPolicy {
   std::int64_t reserved_tokens() const;
   bool allocate(SeqId id, std::int64_t tokens);
   void take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens);
+  void fill_slots(std::int64_t from, std::int64_t to) {
+    slack_ -= demand_.windowed() ? demand_.slots(to) - demand_.slots(from) : to - from;
+  }
   void release(SeqId id);
   std::int64_t last_slots(const Sequence& s) const;
   std::int64_t last_blocks(const Sequence& s) const {
@@ -133,6 +136,7 @@ class VllmScheduler : public BatchPolicy {
   std::int64_t wanted_tokens(const Sequence& s) const;
   bool schedule_running_fast(Decision& decision);
   void take_group_growth(std::int64_t blocks);
+  void give_back_group_growth(std::int64_t blocks);
   void make_room_from_tail(Decision& decision);
   void schedule_running_one_by_one(Decision& decision);
   bool schedule_one(Decision& decision, SeqId id);
@@ -173,7 +177,7 @@ class VllmScheduler : public BatchPolicy {
   void log_results(Record& record, SimTime done);
 
   bool speculates() const { return config_.speculative.method != SpeculativeMethod::kNone; }
-  std::int64_t blocks_for(std::int64_t tokens) const { return block_size_.covering(tokens); }
+  std::int64_t blocks_for(std::int64_t tokens) const { return demand_.blocks(tokens); }
   SharedContext shared_context() const {
     return {pool_.shared_again() * config_.block_size, pool_.shared_blocks() * config_.block_size};
   }
@@ -185,6 +189,7 @@ class VllmScheduler : public BatchPolicy {
   ScheduleLog* log_;
   Rng acceptance_;
   BlockSize block_size_;
+  KvDemand demand_;
   std::int64_t watermark_blocks_;
 
   SequenceStore store_;
@@ -210,13 +215,13 @@ class VllmScheduler : public BatchPolicy {
   std::vector<SeqId> passed_over_;
   std::vector<SeqId> scratch_;
   bool rebuild_specials_ = false;  ///< during a step taken one by one
-  std::int64_t slack_ = 0;         ///< slots of held blocks that hold no computed token
+  std::int64_t slack_ = 0;         ///< slots of held blocks that hold no computed token yet
   std::int64_t held_ = 0;          ///< blocks that running sequences hold, shared ones each time
   std::int64_t promised_ = 0;      ///< kStall: blocks that they will hold in the end
   std::int64_t swap_used_ = 0;     ///< blocks in the swap space
   OffloadMatch offloaded_;         ///< of the request being admitted
   double load_s_ = 0;              ///< from the tiers, for the step being planned
-  std::int64_t moved_in_ = 0, moved_out_ = 0, copied_ = 0;  ///< tokens, for the step being planned
+  std::int64_t moved_in_ = 0, moved_out_ = 0, copied_ = 0;  ///< slots, for the step being planned
   std::uint32_t run_numbers_ = 0;
   std::int64_t stale_sequences_ = 0;
   bool finished_since_plan_ = false;

@@ -2,9 +2,12 @@
 /// is lost, bytes add up, and each mode keeps its promise.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "kv/region_rules.hpp"
 #include "support/catch.hpp"
+#include "support/oracle/compare.hpp"
+#include "support/oracle/oracle.hpp"
 #include "support/oracle/random_case.hpp"
 #include "support/replay.hpp"
 
@@ -61,6 +64,58 @@ testing::Outcome checked_run(const KvCase& c, const testing::Adjust& adjust) {
   CHECK(peak.allocated + peak.external <= static_cast<std::int64_t>(slots));
   CHECK(peak.internal + peak.reserved <= peak.allocated);
   return stretched;
+}
+
+/// One to three groups of layers with a window and up to two without share a pool of the same
+/// bytes, or of a part of them.
+KvCase windowed_case(std::uint64_t seed) {
+  KvCase c = kv_case(seed);
+  oracle::Config& config = c.random.config;
+  config.enable_prefix_caching = false;
+  config.full_groups = static_cast<std::int64_t>(seed % 3);
+  config.windowed_groups = 1 + static_cast<std::int64_t>(seed / 3 % 3);
+  config.window = 1 + static_cast<std::int64_t>(seed * 7 % 90);
+  const std::int64_t groups = config.full_groups + config.windowed_groups;
+  config.num_gpu_blocks = 1 + (config.num_gpu_blocks - 1) * groups;
+  if (seed % 2 == 0) config.num_gpu_blocks = 2 + config.num_gpu_blocks / 3;
+  return c;
+}
+
+struct SlotSeconds {
+  double filled = 0;     ///< hold a token
+  double allocated = 0;  ///< of blocks that are held
+};
+
+/// Slots over the life of an engine that waits for each step, from its log and the bare rule.
+SlotSeconds slot_seconds(const oracle::Config& config,
+                         const std::vector<oracle::LoggedStep>& steps) {
+  SlotSeconds sum;
+  std::map<std::string, std::int64_t> computed;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const oracle::LoggedStep& step = steps[i];
+    for (const std::string& id : step.preempted) computed[id] = 0;
+    for (const auto& [id, tokens] : step.scheduled) computed[id] += tokens;
+    std::int64_t filled = 0;
+    std::int64_t blocks = 0;
+    for (const std::string& id : step.running) {
+      // A group that takes no more blocks writes over its oldest tokens.
+      const std::int64_t held = oracle::blocks_of(config, computed[id]);
+      const std::int64_t all = (computed[id] + config.block_size - 1) / config.block_size;
+      const std::int64_t ring =
+          (held - config.full_groups * all) / config.windowed_groups * config.block_size;
+      blocks += held;
+      filled +=
+          config.full_groups * computed[id] + config.windowed_groups * std::min(computed[id], ring);
+    }
+    // A step that schedules nobody, because the first in line was its own victim, lasts until the
+    // next.
+    const bool waits = step.scheduled.empty() && i + 1 < steps.size();
+    const std::int64_t end_ns = waits ? steps[i + 1].t_ns : step.done_ns;
+    const double seconds = static_cast<double>(end_ns - step.t_ns) * 1e-9;
+    sum.filled += seconds * static_cast<double>(filled);
+    sum.allocated += seconds * static_cast<double>(blocks * config.block_size);
+  }
+  return sum;
 }
 
 std::int64_t served(const testing::Outcome& outcome) {
@@ -264,4 +319,82 @@ TEST_CASE("a prefix is loaded exactly where that is faster than computing it", "
                                         : 2 * static_cast<double>(prompt);
     CHECK(static_cast<double>(ttft) == Approx(1'000'000 + 1000 * work_us).margin(2));
   }
+}
+
+TEST_CASE("layers with a window: every decision and every time equals the oracle's", "[property]") {
+  std::int64_t preemptions = 0;
+  std::int64_t changed = 0;
+  for (std::uint64_t seed = 0; seed < 3 * kv_cases(); ++seed) {
+    KvCase c = windowed_case(seed);
+    oracle::Config& config = c.random.config;
+    INFO("seed " << seed);
+    if (seed % 3 == 0) c.price.per_context_ns = 0;  // steps of equal length are taken at once
+    const testing::Outcome expected = testing::run_oracle(config, c.random.requests, c.price);
+    const testing::Outcome actual = testing::run_engine(config, c.random.requests, c.price);
+    REQUIRE(testing::difference(expected, actual) == "");
+    for (const testing::Fate& fate : actual.fates) preemptions += fate.preemptions;
+    if (config.batching == oracle::Batching::kVllm) {
+      const auto difference =
+          oracle::compare_logs(oracle::run(config, c.random.requests, c.price.for_oracle()).steps,
+                               testing::log_engine(config, c.random.requests, c.price));
+      INFO(difference.value_or(""));
+      REQUIRE(!difference.has_value());
+    }
+    config.full_groups += config.windowed_groups;  // the same pool, and nothing is ever freed
+    config.windowed_groups = 1;
+    config.full_groups -= 1;
+    config.window = config.max_model_len;
+    const testing::Outcome full = testing::run_engine(config, c.random.requests, c.price);
+    changed += testing::difference(full, actual) == "" ? 0 : 1;
+  }
+  CHECK(preemptions > 0);
+  CHECK(changed > 0);
+}
+
+TEST_CASE("the slots of layers with a window add up", "[property]") {
+  for (std::uint64_t seed = 0; seed < kv_cases(); ++seed) {
+    KvCase c = windowed_case(seed);
+    oracle::Config& config = c.random.config;
+    INFO("seed " << seed);
+    checked_run(c, {});
+    if (config.batching == oracle::Batching::kStatic) continue;
+    config.async_scheduling = false;
+    config.host_ns = 0;
+    config.spec_method = oracle::SpecMethod::kNone;
+    config.num_speculative_tokens = 0;
+    const testing::Outcome outcome = checked_run(c, {});
+    const SlotSeconds expected =
+        slot_seconds(config, testing::log_engine(config, c.random.requests, c.price));
+    CHECK(outcome.kv_used == Approx(expected.filled).epsilon(1e-9));
+    CHECK(outcome.kv_used + outcome.kv_internal == Approx(expected.allocated).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("windows in the same memory: more is served, less is preempted", "[property]") {
+  std::int64_t full_preemptions = 0, windowed_preemptions = 0;
+  for (std::uint64_t seed = 1; seed < kv_cases(); seed += 2) {
+    KvCase c = windowed_case(seed);
+    oracle::Config& config = c.random.config;
+    INFO("seed " << seed);
+    const testing::Outcome windowed = checked_run(c, {});
+    const testing::Outcome stall =
+        checked_run(c, [](SchedulerConfig& s) { s.preemption_mode = PreemptionMode::kStall; });
+    CHECK(served(stall) == served(windowed));
+    if (config.spec_method == oracle::SpecMethod::kNone) CHECK(stall.stats.preemptions == 0);
+    const testing::Outcome swap = checked_run(c, [](SchedulerConfig& s) {
+      s.preemption_mode = PreemptionMode::kSwap;
+      s.swap_blocks = 1'000'000;
+      s.moves = slow_moves(true);
+    });
+    CHECK(served(swap) == served(windowed));
+    const std::int64_t groups = config.full_groups + config.windowed_groups;
+    config.num_gpu_blocks = 1 + (config.num_gpu_blocks - 1) / groups;
+    config.full_groups = 1;
+    config.windowed_groups = 0;
+    const testing::Outcome full = checked_run(c, {});
+    CHECK(served(windowed) >= served(full));
+    full_preemptions += full.stats.preemptions;
+    windowed_preemptions += windowed.stats.preemptions;
+  }
+  CHECK(windowed_preemptions < full_preemptions);
 }

@@ -116,6 +116,44 @@ TEST_CASE("every request ends in one bucket, in the result and in the records") 
   CHECK(rows == 6);
 }
 
+TEST_CASE("a model with a sliding window holds more sequences than its twin without") {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 60; ++i) {
+    lines += "{\"arrival_ms\": 0, \"input_tokens\": 28000, \"output_tokens\": 800}\n";
+  }
+  const std::string trace = folder.write("long.jsonl", lines);
+  const auto run = [&](const std::string& model, const std::string& prefix_caching) {
+    const ProcessResult result =
+        simulate({"--trace", trace, "--model", model, "--hardware", "h100-sxm",
+                  "--enable-prefix-caching", prefix_caching, "--json", "-"});
+    INFO(result.err);
+    REQUIRE(result.exit_code == 0);
+    return json::parse(result.out)["runs"][0];
+  };
+  const json plain = run("mistral-7b", "false");
+  const json windowed = run("mistral-7b-v0.1", "false");
+  const std::int64_t capacity = windowed["kv"]["capacity_tokens"];
+  CHECK(capacity < 20 * 28'000);  // the whole trace never fits, its windows of 4096 tokens do
+  const double few = plain["engine"]["mean_batch_size"];
+  const double many = windowed["engine"]["mean_batch_size"];
+  CHECK(many > 2.5 * few);
+  CHECK(windowed["kv"]["preemptions"] == 0);
+  CHECK(windowed["config"]["layer_groups"]["window"] == 4096);
+  for (const char* at : {"", "at_peak"}) {
+    const json& kv = *at == 0 ? windowed["kv"] : windowed["kv"]["at_peak"];
+    const double used = kv[*at == 0 ? "mean_used" : "used"];
+    const double rest = kv["internal_fragmentation"].get<double>() +
+                        kv["reservation_waste"].get<double>() +
+                        kv["external_fragmentation"].get<double>() + kv["free"].get<double>();
+    CHECK(used + rest == Approx(1));
+    CHECK(kv["free"] >= 0);
+  }
+  const json cached = run("mistral-7b-v0.1", "true");  // prefix caching keeps everything
+  CHECK_FALSE(cached["config"].contains("layer_groups"));
+  CHECK(cached["warnings"].dump().find("frees the blocks behind the window") != std::string::npos);
+}
+
 TEST_CASE("generated traces are the same for the same seed, and run") {
   const TemporaryFolder folder;
   const auto make = [&](const std::string& name, const std::string& seed) {

@@ -114,6 +114,9 @@ SchedulerConfig scheduler_config(const oracle::Config& from) {
                                                        : SpeculativeMethod::kNone;
   config.speculative.num_speculative_tokens = from.num_speculative_tokens;
   config.speculative.deterministic_acceptance = true;
+  config.layer_groups.full = from.full_groups;
+  config.layer_groups.windowed = from.windowed_groups;
+  config.layer_groups.window = from.window;
   return config;
 }
 

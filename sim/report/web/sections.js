@@ -142,7 +142,7 @@ function stackCharts(view) {
   if (!run.series) return [];
   const engine = run.series.engine;
   const x = times(engine);
-  const capacity = run.result.kv.capacity_tokens * run.replicas;
+  const capacity = run.kv_slots * run.replicas;
   const part = (name, y, at) => ({ name, x, y, fill: true, colour: at, dash: 0 });
   const kv = Object.keys(kKvNames).filter((key) => engine.columns[key]).map((key, at) =>
     part(kKvNames[key], engine.columns[key].map((v) => v / capacity), at));

@@ -13,7 +13,10 @@ namespace {
 class StaticPolicy : public BatchPolicy {
  public:
   StaticPolicy(const SchedulerConfig& config, SequenceSink& sink)
-      : config_(in_pool_units(config)), sink_(sink), group_(BlockSize(config_.block_size)) {}
+      : config_(in_pool_units(config)),
+        sink_(sink),
+        demand_(BlockSize(config_.block_size), config_.layer_groups),
+        group_(BlockSize(config_.block_size)) {}
 
   void add(const NewSequence& sequence) override {
     waiting_.push_back(sequence);
@@ -32,7 +35,7 @@ class StaticPolicy : public BatchPolicy {
   int batches_in_flight() const override { return 1; }
   KvUsage kv_usage() override {
     const std::int64_t allocated = batch_blocks_ * config_.block_size;
-    return {allocated, internal_, allocated - internal_ - computed_, unusable()};
+    return {allocated, internal_, allocated - internal_ - filled_, unusable()};
   }
   std::int64_t block_size() const override { return config_.block_size; }
   const SchedulerCounters& counters() const override { return counters_; }
@@ -50,9 +53,7 @@ class StaticPolicy : public BatchPolicy {
   /// region must do for its end.
   std::int64_t blocks_of(const NewSequence& s) const {
     const std::int64_t slots = s.prompt + s.max_tokens - 1;
-    if (config_.region_rule == nullptr) {
-      return (slots + config_.block_size - 1) / config_.block_size;
-    }
+    if (config_.region_rule == nullptr) return demand_.blocks(slots);
     return config_.region_rule(slots, slots, std::min(config_.max_model_len, pool_blocks()));
   }
   /// Regions of a batch lie side by side; what is left may be too little for one more.
@@ -65,23 +66,30 @@ class StaticPolicy : public BatchPolicy {
   std::int64_t last_step(std::size_t member) const {
     return first_decode_step_ + batch_[member].request.max_tokens - 2;
   }
+  /// Slots not yet filled of the blocks that `tokens` tokens take.
+  std::int64_t unfilled(std::int64_t tokens) const {
+    return demand_.blocks(tokens) * config_.block_size - demand_.slots(tokens);
+  }
   void form_batch(SimTime now);
   void plan_prefill();
   void plan_decode();
   void commit_prefill(SimTime done);
   void commit_decode(SimTime done);
+  void pass_edges();
   void finish(Member& member, SimTime done);
 
   SchedulerConfig config_;
   SequenceSink& sink_;
+  KvDemand demand_;
   std::deque<NewSequence> waiting_;
   std::vector<Member> batch_;
   DecodeGroup group_;                   ///< members that still generate
   std::vector<std::size_t> by_length_;  ///< those with a decode step, shortest output first
   std::size_t next_finish_ = 0;         ///< index into by_length_
+  std::vector<std::int64_t> edges_;     ///< bases of members that outgrow their windows, last first
   std::int64_t batch_blocks_ = 0;
-  std::int64_t computed_ = 0;
-  std::int64_t internal_ = 0;
+  std::int64_t filled_ = 0;          ///< slots
+  std::int64_t internal_ = 0;        ///< slots of begun blocks that are still to be filled
   std::int64_t frozen_context_ = 0;  ///< computed tokens of the members that have finished
   std::size_t next_prefill_ = 0;     ///< first member whose prompt is not computed
   std::size_t first_in_step_ = 0;    ///< first member of the current prefill step
@@ -124,12 +132,10 @@ void StaticPolicy::plan_prefill() {
     Member& member = batch_[next_prefill_];
     const std::int64_t tokens = std::min(budget, member.request.prompt - member.prefilled);
     plan_.chunks.push_back({tokens, member.prefilled});
-    const auto tail = [this](std::int64_t filled) {
-      return (config_.block_size - filled % config_.block_size) % config_.block_size;
-    };
-    internal_ += tail(member.prefilled + tokens) - tail(member.prefilled);
-    member.prefilled += tokens;
-    computed_ += tokens;
+    const std::int64_t prefilled = member.prefilled + tokens;
+    internal_ += unfilled(prefilled) - unfilled(member.prefilled);
+    filled_ += demand_.slots(prefilled) - demand_.slots(member.prefilled);
+    member.prefilled = prefilled;
     budget -= tokens;
     plan_.tokens += tokens;
     if (member.prefilled < member.request.prompt) break;
@@ -144,20 +150,24 @@ void StaticPolicy::plan_decode() {
   plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.tokens = std::ssize(batch_);
   plan_.decode_context = frozen_context_ + group_.context(step_);
   plan_.context_growth = group_.count();
+  plan_.slot_growth = group_.slots();
   plan_.gap_count = first ? 0 : group_.count();
   const std::int64_t begun = group_.growth(step_);
-  internal_ += begun * config_.block_size - group_.count();
-  computed_ += group_.count();
+  internal_ += begun * config_.block_size - group_.slots();
+  filled_ += group_.slots();
   plan_.block_growth = group_.growth_table();
   plan_.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
   plan_.growth_period = config_.block_size;
   plan_.growth_was_reserved = true;
-  if (!first) plan_.horizon = last_step(by_length_[next_finish_]) - step_ + 1;
+  if (first) return;
+  std::int64_t until = last_step(by_length_[next_finish_]);
+  if (!edges_.empty()) until = std::min(until, demand_.edge() - edges_.back());
+  plan_.horizon = until - step_ + 1;
 }
 
 void StaticPolicy::extend(std::int64_t steps, std::int64_t blocks, SimTime) {
-  internal_ += blocks * config_.block_size - steps * group_.count();
-  computed_ += steps * group_.count();
+  internal_ += blocks * config_.block_size - steps * group_.slots();
+  filled_ += steps * group_.slots();
   step_ += steps;
 }
 
@@ -170,7 +180,7 @@ void StaticPolicy::commit(SimTime done) {
   const bool over = next_prefill_ == batch_.size() && group_.count() == 0;
   if (!over) return;
   batch_.clear();
-  batch_blocks_ = computed_ = internal_ = 0;
+  batch_blocks_ = filled_ = internal_ = 0;
 }
 
 void StaticPolicy::commit_prefill(SimTime done) {
@@ -182,20 +192,24 @@ void StaticPolicy::commit_prefill(SimTime done) {
   if (next_prefill_ < batch_.size()) return;
   first_decode_step_ = step_ + 1;
   by_length_.clear();
+  edges_.clear();
   next_finish_ = 0;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     const NewSequence& request = batch_[i].request;
     if (request.max_tokens == 1) {
       frozen_context_ += request.prompt;
     } else {
-      group_.join(request.prompt - step_);
+      group_.join(request.prompt - step_, demand_.growth(request.prompt));
       by_length_.push_back(i);
+      const bool outgrows = request.prompt + request.max_tokens - 1 > demand_.edge();
+      if (outgrows && request.prompt < demand_.edge()) edges_.push_back(request.prompt - step_);
     }
   }
   const auto shorter = [this](std::size_t a, std::size_t b) {
     return batch_[a].request.max_tokens < batch_[b].request.max_tokens;
   };
   std::stable_sort(by_length_.begin(), by_length_.end(), shorter);
+  std::sort(edges_.begin(), edges_.end());
 }
 
 void StaticPolicy::commit_decode(SimTime done) {
@@ -207,9 +221,18 @@ void StaticPolicy::commit_decode(SimTime done) {
   while (group_.count() > 0 && last_step(by_length_[next_finish_]) == step_) {
     Member& member = batch_[by_length_[next_finish_++]];
     const std::int64_t total = member.request.prompt + member.request.max_tokens - 1;
-    group_.leave(total - step_);
+    group_.leave(total - step_, demand_.growth(total - 1));
     frozen_context_ += total;
     finish(member, done);
+  }
+  pass_edges();
+}
+
+/// Members whose windows are full from here on grow less.
+void StaticPolicy::pass_edges() {
+  for (; !edges_.empty() && edges_.back() + step_ == demand_.edge(); edges_.pop_back()) {
+    group_.leave(edges_.back(), demand_.growth(demand_.edge() - 1));
+    group_.join(edges_.back(), demand_.growth(demand_.edge()));
   }
 }
 
@@ -220,7 +243,7 @@ void StaticPolicy::finish(Member& member, SimTime done) {
 }
 
 void StaticPolicy::check_integrity() const {
-  const std::int64_t reserved = batch_blocks_ * config_.block_size - internal_ - computed_;
+  const std::int64_t reserved = batch_blocks_ * config_.block_size - internal_ - filled_;
   if (batch_blocks_ > pool_blocks() || internal_ < 0 || reserved < 0) {
     throw std::logic_error("StaticPolicy: the blocks of the batch do not add up");
   }

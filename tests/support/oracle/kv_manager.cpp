@@ -69,8 +69,7 @@ std::vector<BlockId> KvManager::lookup(const Sequence& sequence) const {
 
 std::int64_t KvManager::needed(const Sequence& sequence, std::int64_t tokens,
                                std::int64_t hits) const {
-  const std::int64_t total = (tokens + config_.block_size - 1) / config_.block_size;
-  return std::max<std::int64_t>(total - hits - count_of(sequence.blocks), 0);
+  return std::max<std::int64_t>(blocks_of(config_, tokens) - hits - count_of(sequence.blocks), 0);
 }
 
 bool KvManager::allocate_running(Sequence& sequence, std::int64_t tokens) {

@@ -39,4 +39,8 @@ std::int64_t final_length(const Config& config, const Request& request);
 /// Extra slots allocated past the scheduled tokens (the drafter writes there).
 std::int64_t lookahead_tokens(const Config& config);
 
+/// Blocks that a sequence of so many tokens holds: a group with a window gives none back without
+/// taking a new one, so it holds as many as its window ever touched.
+std::int64_t blocks_of(const Config& config, std::int64_t tokens);
+
 }  // namespace servesim::oracle

@@ -37,6 +37,19 @@ std::int64_t lookahead_tokens(const Config& config) {
   return config.spec_method == SpecMethod::kEagle ? config.num_speculative_tokens : 0;
 }
 
+std::int64_t blocks_of(const Config& config, std::int64_t tokens) {
+  const std::int64_t all = (tokens + config.block_size - 1) / config.block_size;
+  if (config.windowed_groups == 0) {
+    return all;
+  }
+  std::int64_t most = 0;
+  for (std::int64_t length = 1; length <= tokens; ++length) {
+    const std::int64_t oldest = std::max<std::int64_t>(length - config.window, 0);
+    most = std::max(most, (length - 1) / config.block_size - oldest / config.block_size + 1);
+  }
+  return config.full_groups * all + config.windowed_groups * most;
+}
+
 std::optional<std::string> never_fits(const Config& config, const Request& request) {
   if (request.prompt_len <= 0) {
     return "the prompt is empty";
@@ -50,8 +63,7 @@ std::optional<std::string> never_fits(const Config& config, const Request& reque
   // The last token is sampled but never computed, so it needs no slot.
   const std::int64_t slots =
       std::min(final_length(config, request) - 1 + lookahead_tokens(config), config.max_model_len);
-  const std::int64_t blocks = (slots + config.block_size - 1) / config.block_size;
-  if (blocks > config.num_gpu_blocks - 1) {
+  if (blocks_of(config, slots) > config.num_gpu_blocks - 1) {
     return "the sequence needs more KV blocks than there are";
   }
   return std::nullopt;

@@ -172,9 +172,10 @@ void Scheduler::check_integrity() const {
     ensure(sequence.inflight >= 0 && sequence.stale >= 0, "a count of tokens is negative");
     ensure(sequence.placeholders >= 0, "a count of placeholders is negative");
     ensure(sequence.computed <= config_.max_model_len, "computed past the model's length");
-    const auto slots = static_cast<std::int64_t>(sequence.blocks.size()) * config_.block_size;
+    const auto blocks = static_cast<std::int64_t>(sequence.blocks.size());
     const bool holds = sequence.status == SequenceStatus::kRunning;
-    ensure(!holds || sequence.computed <= slots, "computed tokens without a slot");
+    ensure(!holds || blocks_of(config_, sequence.computed) <= blocks,
+           "computed tokens without a slot");
     ensure(holds || sequence.blocks.empty(), "blocks are held by a sequence that does not run");
   }
 }

@@ -63,7 +63,7 @@ class StaticEngine {
       slot.prompt_len = request.prompt_len;
       slot.final_length = final_length(config_, request);
       const std::int64_t tokens = slot.final_length - 1;  // the last one is never computed
-      const std::int64_t count = (tokens + config_.block_size - 1) / config_.block_size;
+      const std::int64_t count = blocks_of(config_, tokens);
       if (count > pool_.free_count()) {
         break;  // in order of arrival: nobody overtakes
       }
@@ -157,8 +157,8 @@ class StaticEngine {
     std::vector<const std::vector<BlockId>*> tables;
     for (const Slot& slot : batch_) {
       tables.push_back(&slot.blocks);
-      const auto slots = static_cast<std::int64_t>(slot.blocks.size()) * config_.block_size;
-      ensure(slot.computed <= slots, "computed tokens without a slot");
+      const auto blocks = static_cast<std::int64_t>(slot.blocks.size());
+      ensure(blocks_of(config_, slot.computed) <= blocks, "computed tokens without a slot");
     }
     pool_.check_integrity(tables);
   }

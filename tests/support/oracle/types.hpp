@@ -43,6 +43,11 @@ struct Config {
   std::int64_t base_us = 0;       ///< Read by `linear_price` only.
   std::int64_t per_token_us = 0;  ///< Read by `linear_price` only.
   std::int64_t host_ns = 0;       ///< Added before every step that is not empty.
+  /// Groups of layers that share the pool, a block holding tokens of one of them: those that keep
+  /// every token, and those that keep the last `window`. The latter need prefix caching off.
+  std::int64_t full_groups = 1;
+  std::int64_t windowed_groups = 0;
+  std::int64_t window = 0;
 };
 
 /// One request of the trace; prompt token p has the id `hash_ids[p / hash_block]`, or is unique to

@@ -80,6 +80,47 @@ TEST_CASE("static batching has none of vLLM's mechanisms") {
   CHECK_FALSE(s.enable_prefix_caching);
 }
 
+TEST_CASE("layers with a window share the pool in groups, unless prefixes are cached") {
+  RunSpec spec;
+  spec.model = "gpt-oss-20b";
+  const ResolvedRun cached = resolved(spec);
+  CHECK(cached.cluster.scheduler.layer_groups.windowed == 0);
+  CHECK_FALSE(cached.config.contains("layer_groups"));
+  REQUIRE(cached.warnings.size() == 1);
+  CHECK(cached.warnings[0].find("--no-enable-prefix-caching") != std::string::npos);
+  spec.enable_prefix_caching = false;
+  const ResolvedRun hybrid = resolved(spec);
+  const LayerGroups& groups = hybrid.cluster.scheduler.layer_groups;
+  CHECK(hybrid.warnings.empty());
+  CHECK(groups.full == 1);
+  CHECK(groups.windowed == 1);
+  CHECK(groups.window == 128);
+  CHECK(hybrid.config["layer_groups"]["layers_per_group"] == 12);
+  CHECK(hybrid.kv_facts.capacity_tokens == cached.kv_facts.capacity_tokens);
+  CHECK(hybrid.kv_facts.capacity_slots == 2 * hybrid.kv_facts.capacity_tokens);
+  CHECK(hybrid.kv_facts.bytes_per_slot == Approx(cached.kv_facts.bytes_per_slot / 2));
+  spec.kv = "contiguous:max";
+  CHECK(resolved(spec).cluster.scheduler.layer_groups.windowed == 0);
+  CHECK(resolved(spec).warnings.size() == 1);
+  spec.kv = "paged";
+  spec.max_model_len = 128;  // no window is ever full
+  CHECK(resolved(spec).cluster.scheduler.layer_groups.windowed == 0);
+}
+
+TEST_CASE("a model whose windows fit starts where its full length would not") {
+  RunSpec spec;
+  spec.model = "mistral-7b-v0.1";
+  spec.hardware = "h100-sxm";
+  spec.gpu_memory_utilization = 0.22;  // 18.9 GB, of which 14.5 for weights; 32768 tokens are 4.3
+  CHECK_THROWS_AS(resolved(spec), InputError);
+  spec.enable_prefix_caching = false;
+  const ResolvedRun run = resolved(spec);
+  CHECK(run.kv_facts.capacity_tokens < run.cluster.scheduler.max_model_len);
+  CHECK(run.warnings.empty());
+  spec.gpu_memory_utilization = 0.18;
+  CHECK_THROWS_AS(resolved(spec), InputError);
+}
+
 TEST_CASE("sequences not given are never more than the token budget") {
   RunSpec spec;
   spec.max_num_batched_tokens = 256;

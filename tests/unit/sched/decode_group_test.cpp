@@ -35,6 +35,47 @@ TEST_CASE("sums and block demand follow from the step number") {
   }
 }
 
+TEST_CASE("members grow by as many slots and blocks as groups of layers keep their tokens") {
+  struct Member {
+    std::int64_t base, growth;
+  };
+  for (const std::int64_t size : {1, 3, 16}) {
+    DecodeGroup group{BlockSize(size)};
+    Rng rng(3, "test");
+    std::vector<Member> members;
+    for (std::int64_t step = 1; step < 200; ++step) {
+      if (rng.below(3) == 0) {
+        const auto computed = static_cast<std::int64_t>(rng.below(500));
+        members.push_back({computed - step, static_cast<std::int64_t>(rng.below(4))});
+        group.join(members.back().base, members.back().growth);
+      } else if (!members.empty() && rng.below(4) == 0) {
+        group.leave(members.back().base, members.back().growth);
+        members.pop_back();
+      }
+      std::int64_t slots = 0;
+      const auto blocks_in = [&](std::int64_t at) {
+        std::int64_t blocks = 0;
+        for (const Member& m : members) blocks += (m.base + at - 1) % size == 0 ? m.growth : 0;
+        return blocks;
+      };
+      for (const Member& m : members) slots += m.growth;
+      CHECK(group.count() == std::ssize(members));
+      CHECK(group.slots() == slots);
+      CHECK(group.growth(step) == blocks_in(step));
+      if (slots == 0) continue;
+      std::int64_t left = static_cast<std::int64_t>(rng.below(60));
+      const std::int64_t lasting = group.steps_within(left, step);
+      std::int64_t steps = 0;
+      while (left >= blocks_in(step + steps + 1)) left -= blocks_in(step + ++steps);
+      CHECK(lasting == steps);
+    }
+    for (const Member& m : members) group.leave(m.base, m.growth);
+    group.join(-7, 0);
+    CHECK(group.growth(8) == 0);
+    CHECK(group.steps_within(0, 8) == DecodeGroup::kForever);
+  }
+}
+
 TEST_CASE("steps_within counts how long free blocks last") {
   DecodeGroup group{BlockSize(4)};
   for (const std::int64_t base : {0, 1, 1, 3, 7}) group.join(base);
