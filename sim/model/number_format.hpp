@@ -21,7 +21,7 @@ enum class KvFormat : std::uint8_t {
   kFp8,    ///< one scale per tensor: none to store beside the values
   kInt8,   ///< one 16-bit scale per token and head
   kInt4,   ///< a 16-bit scale and a 16-bit zero point per token and head (KIVI, arXiv:2402.02750,
-          ///< per token)
+           ///< per token)
 };
 
 /// Weights that share one 16-bit scale in an int4 checkpoint (the GPTQ and AWQ default).
