@@ -8,7 +8,7 @@ namespace {
 
 /// Whether an axis makes another workload rather than another alternative.
 bool is_load(const std::string& name) {
-  if (name == "replicas" || name == "router") return false;
+  if (name == "replicas" || name == "router" || name == "max-queue") return false;
   return std::any_of(axes().begin(), axes().end(), [&name](const Axis& axis) {
     return axis.name == name && axis.scope != Axis::Scope::kEngine;
   });

@@ -71,7 +71,8 @@ std::string binding(const StoredRun& run, const SearchSettings& settings, const 
   const std::array<std::pair<std::string, std::int64_t>, 5> causes{
       std::pair("TTFT binds", m.ttft), std::pair("TPOT binds", m.tpot),
       std::pair("E2E binds", m.e2el),
-      std::pair("rejection binds (longer than the KV pool or max_model_len)", m.rejected),
+      std::pair("rejection binds (longer than the KV pool or max_model_len, or given up)",
+                m.rejected),
       std::pair("rejection binds (longer than the model's context, or empty)", unservable)};
   const auto worst =
       std::max_element(causes.begin(), causes.end(),
@@ -176,6 +177,10 @@ std::optional<EvaluatedConfig> Prober::evaluate(const SearchTask& task,
   }
   ResolvedRun base = *task.run;
   base.parts.make_cost_model = share_cost_model(base.parts.make_cost_model, cost_key(base.config));
+  if (base.parts.make_decode_cost_model) {
+    base.parts.make_decode_cost_model =
+        share_cost_model(base.parts.make_decode_cost_model, cost_key(base.config) + "/decode");
+  }
   const SloTarget& target = options_.settings.target;
   result.gpus = base.gpus();
   result.gpu_hour_cost = base.gpu_hour_cost;

@@ -36,6 +36,10 @@ void SloProbe::on_request(const RequestRecord& record) {
     }
     count_miss(record);
   }
+  if (record.status == RequestStatus::kUnfinished && !control_.stop) {
+    ++misses_.missed;
+    ++misses_.rejected;
+  }
   if (misses_.counted(target_) > allowed_misses_ && !control_.stop) {
     abandoned_ = true;
     control_.stop = true;

@@ -30,8 +30,10 @@ struct SloTarget {
 /// Requests that did not meet the targets, and why; one request may miss several.
 struct SloMisses {
   std::int64_t good = 0;
-  std::int64_t missed = 0;      ///< completed, and over a target; or rejected, though servable
-  std::int64_t unservable = 0;  ///< rejected, by whatever configuration
+  /// Completed, and over a target; or rejected, though servable; or given up or never finished,
+  /// which count as rejected.
+  std::int64_t missed = 0;
+  std::int64_t unservable = 0;                              ///< rejected, by whatever configuration
   std::int64_t ttft = 0, tpot = 0, e2el = 0, rejected = 0;  ///< parts of `missed`
 
   /// Misses as `target` counts them.

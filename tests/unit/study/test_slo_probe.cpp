@@ -62,6 +62,12 @@ TEST_CASE("misses are counted by cause") {
   CHECK(m.counted({0.5, false}) == 4);
   CHECK(m.counted({0.5, true}) == 5);
   CHECK_FALSE(probe.abandoned());
+  probe.on_request(testing::not_completed(7, 0, RequestStatus::kUnfinished, "timed out"));
+  CHECK(probe.misses().missed == 5);
+  CHECK(probe.misses().rejected == 2);
+  control.stop = true;  // what a stopped run leaves unfinished says nothing
+  probe.on_request(testing::not_completed(8, 0, RequestStatus::kUnfinished, "stopped"));
+  CHECK(probe.misses().missed == 5);
 }
 
 TEST_CASE("what no configuration can serve is what the scheduler rejects at the model's context") {
