@@ -15,6 +15,7 @@
 #include "cost/memory_budget.hpp"
 #include "hardware/hardware_loader.hpp"
 #include "model/model_loader.hpp"
+#include "workload/input_file.hpp"
 
 namespace servesim {
 namespace {
@@ -22,11 +23,11 @@ namespace {
 constexpr std::string_view kDefaultModel = "llama-3.1-8b";
 constexpr std::string_view kDefaultHardware = "h100-sxm";
 
-/// Hash of the JSON file that `name` stands for: one that ships in models/`folder`, or a path.
+/// Hash of the file that `name` stands for: one that ships in models/`folder`, or a path.
 std::string data_hash(const std::string& folder, const std::string& name) {
   const std::string shipped = fmt::format("{}/models/{}/{}.json", data_dir(), folder, name);
   const bool ships = std::filesystem::exists(shipped);
-  return canonical_hash(read_json_file(ships ? shipped : name));
+  return content_hash(InputFile::open(ships ? shipped : name)->bytes());
 }
 
 nlohmann::json speculative_json(const SpeculativeConfig& speculative) {

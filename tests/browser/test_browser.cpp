@@ -201,7 +201,7 @@ TEST_CASE("on a phone: a search, links, names that look like markup, and a run w
   result.policy = "chunked";
   result.config = {{"model", "<script>alert(2)</script>"}};
   result.warnings = {"</script><b>careful</b>"};
-  result.kv.capacity_tokens = 1000;
+  result.kv.capacity_tokens = result.kv.capacity_slots = 1000;
   RunResult bare = result;
   auto series = std::make_shared<RunSeries>();
   series->engine = {0, 1, {{"kv_used", {1, 2, 3}}, {"kv_external", {3, 2, 1}}}};

@@ -14,7 +14,7 @@ RunResult sample() {
   r.model = "llama-3.1-8b";
   r.hardware = "h100-sxm";
   r.config = {{"block_size", 16}, {"hash", "00"}};
-  r.kv = {"paged", 101, 16, 1600};
+  r.kv = {"paged", 101, 16, 1600, 1600};
   r.replicas = 2;
   r.engine.steps = 10;
   r.engine.scheduled_seqs = 40;
