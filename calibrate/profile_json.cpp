@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <initializer_list>
 
 namespace servesim::calibrate {
 namespace {
@@ -14,75 +15,97 @@ double rounded(double value) {
   return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
 }
 
+/// A number of a kernel's parameters, under the name that it has in profiles.
+template <class Parameters>
+struct NamedNumber {
+  const char* name;
+  double Parameters::*number;
+};
+
+template <class Parameters>
+void add(Json& json, const Parameters& p, std::initializer_list<NamedNumber<Parameters>> numbers) {
+  for (const auto& [name, number] : numbers) json[name] = rounded(p.*number);
+}
+
+void add_table(Json& json, const char* name, const std::vector<GemmCorrection>& table) {
+  for (const GemmCorrection& c : table) {
+    json[name][fmt::format("{:.0f}", c.size)] = rounded(c.factor);
+  }
+}
+
 Json to_json(const GemmParameters& p) {
+  using P = GemmParameters;
   Json j;
-  j["t0_us"] = rounded(p.t0_us);
-  j["per_4096_k_us"] = rounded(p.per_4096_k_us);
-  j["smoothness"] = rounded(p.smoothness);
-  j["bandwidth_efficiency"] = rounded(p.bandwidth_efficiency);
-  j["wave_weight"] = rounded(p.wave_weight);
-  j["tile_overhead"] = rounded(p.tile_overhead);
-  j["fill_k"] = rounded(p.fill_k);
-  j["split_us"] = rounded(p.split_us);
-  j["split_traffic"] = rounded(p.split_traffic);
-  j["efficiency_cold"] = rounded(p.efficiency_cold);
-  j["efficiency_hot"] = rounded(p.efficiency_hot);
+  add<P>(j, p,
+         {{"t0_us", &P::t0_us},
+          {"per_4096_k_us", &P::per_4096_k_us},
+          {"smoothness", &P::smoothness},
+          {"bandwidth_efficiency", &P::bandwidth_efficiency},
+          {"wave_weight", &P::wave_weight},
+          {"tile_overhead", &P::tile_overhead},
+          {"fill_k", &P::fill_k},
+          {"split_us", &P::split_us},
+          {"split_traffic", &P::split_traffic},
+          {"efficiency_cold", &P::efficiency_cold},
+          {"efficiency_hot", &P::efficiency_hot}});
   if (p.quantize_us > 0) {
-    j["quantize_us"] = rounded(p.quantize_us);
-    j["quantize_ps_per_element"] = rounded(p.quantize_ps_per_element);
+    add<P>(j, p,
+           {{"quantize_us", &P::quantize_us},
+            {"quantize_ps_per_element", &P::quantize_ps_per_element}});
   }
-  j["benchmark_us"] = rounded(p.benchmark_us);
-  j["benchmark_heat"] = rounded(p.benchmark_heat);
+  add<P>(j, p, {{"benchmark_us", &P::benchmark_us}, {"benchmark_heat", &P::benchmark_heat}});
   if (p.tile_scale != 1) j["tile_scale"] = p.tile_scale;
-  for (const GemmCorrection& c : p.corrections) {
-    j["table"][fmt::format("{:.0f}", c.size)] = rounded(c.factor);
-  }
-  for (const GemmCorrection& c : p.n_corrections) {
-    j["table_n"][fmt::format("{:.0f}", c.size)] = rounded(c.factor);
-  }
+  add_table(j, "table", p.corrections);
+  add_table(j, "table_n", p.n_corrections);
   return j;
 }
 
 Json to_json(const DecodeAttentionParameters& p) {
+  using P = DecodeAttentionParameters;
   Json j;
-  j["t0_us"] = rounded(p.t0_us);
-  j["per_head_us"] = rounded(p.per_head_us);
-  j["free_heads_per_sm"] = rounded(p.free_heads_per_sm);
-  j["smoothness"] = rounded(p.smoothness);
-  j["bandwidth_efficiency"] = rounded(p.bandwidth_efficiency);
-  j["ramp_us"] = rounded(p.ramp_us);
-  j["ramp_bytes"] = rounded(p.ramp_bytes);
-  j["length_us"] = rounded(p.length_us);
-  j["length_tokens"] = rounded(p.length_tokens);
-  j["short_saving_us"] = rounded(p.short_saving_us);
-  j["mha_head_factor"] = rounded(p.mha_head_factor);
-  j["mha_bytes_factor"] = rounded(p.mha_bytes_factor);
-  j["l2_bytes"] = rounded(p.l2_bytes);
-  j["l2_speedup"] = rounded(p.l2_speedup);
-  j["l2_sharpness"] = rounded(p.l2_sharpness);
+  add<P>(j, p,
+         {{"t0_us", &P::t0_us},
+          {"per_head_us", &P::per_head_us},
+          {"free_heads_per_sm", &P::free_heads_per_sm},
+          {"smoothness", &P::smoothness},
+          {"bandwidth_efficiency", &P::bandwidth_efficiency},
+          {"ramp_us", &P::ramp_us},
+          {"ramp_bytes", &P::ramp_bytes},
+          {"length_us", &P::length_us},
+          {"length_tokens", &P::length_tokens},
+          {"short_saving_us", &P::short_saving_us},
+          {"mha_head_factor", &P::mha_head_factor},
+          {"mha_bytes_factor", &P::mha_bytes_factor},
+          {"l2_bytes", &P::l2_bytes},
+          {"l2_speedup", &P::l2_speedup},
+          {"l2_sharpness", &P::l2_sharpness}});
   return j;
 }
 
 Json to_json(const PrefillAttentionParameters& p) {
+  using P = PrefillAttentionParameters;
   Json j;
-  j["t0_us"] = rounded(p.t0_us);
-  j["tile_us"] = rounded(p.tile_us);
-  j["tile_overhead"] = rounded(p.tile_overhead);
-  j["smoothness"] = rounded(p.smoothness);
-  j["longest_weight"] = rounded(p.longest_weight);
-  j["hot_factor"] = rounded(p.hot_factor);
-  j["bandwidth_efficiency"] = rounded(p.bandwidth_efficiency);
+  add<P>(j, p,
+         {{"t0_us", &P::t0_us},
+          {"tile_us", &P::tile_us},
+          {"tile_overhead", &P::tile_overhead},
+          {"smoothness", &P::smoothness},
+          {"longest_weight", &P::longest_weight},
+          {"hot_factor", &P::hot_factor},
+          {"bandwidth_efficiency", &P::bandwidth_efficiency}});
   j["packs_heads"] = p.packs_heads;
-  j["benchmark_us"] = rounded(p.benchmark_us);
+  add<P>(j, p, {{"benchmark_us", &P::benchmark_us}});
   return j;
 }
 
 Json to_json(const AllReduceAlgorithm& a) {
+  using P = AllReduceAlgorithm;
   Json j;
-  j["latency_us"] = rounded(a.latency_us);
-  j["bytes_per_s"] = rounded(a.bytes_per_s);
-  j["ramp_us"] = rounded(a.ramp_us);
-  j["ramp_bytes"] = rounded(a.ramp_bytes);
+  add<P>(j, a,
+         {{"latency_us", &P::latency_us},
+          {"bytes_per_s", &P::bytes_per_s},
+          {"ramp_us", &P::ramp_us},
+          {"ramp_bytes", &P::ramp_bytes}});
   return j;
 }
 
