@@ -5,6 +5,7 @@
 namespace servesim {
 
 void EngineStats::add(const EngineStats& other) {
+  SchedulerCounters::operator+=(other);
   steps += other.steps;
   scheduled_seqs += other.scheduled_seqs;
   scheduled_tokens += other.scheduled_tokens;
@@ -19,13 +20,6 @@ void EngineStats::add(const EngineStats& other) {
   kv.external += other.kv.external;
   kv.elapsed_s += other.kv.elapsed_s;
   if (other.kv_peak.allocated > kv_peak.allocated) kv_peak = other.kv_peak;
-  preemptions += other.preemptions;
-  recomputed_tokens += other.recomputed_tokens;
-  prefix_hit_tokens += other.prefix_hit_tokens;
-  prefix_queried_tokens += other.prefix_queried_tokens;
-  swapped_tokens += other.swapped_tokens;
-  copied_tokens += other.copied_tokens;
-  offload += other.offload;
 }
 
 }  // namespace servesim

@@ -6,7 +6,7 @@
 
 #include "core/time.hpp"
 #include "cost/step_cost_model.hpp"
-#include "kv/offload_counters.hpp"
+#include "sched/batch_policy.hpp"
 
 namespace servesim {
 
@@ -21,15 +21,7 @@ struct KvIntegral {
   double elapsed_s = 0;
 };
 
-/// The pool at the moment when most of it was allocated, in slots.
-struct KvPeak {
-  std::int64_t allocated = 0;
-  std::int64_t internal = 0;
-  std::int64_t reserved = 0;
-  std::int64_t external = 0;
-};
-
-struct EngineStats {
+struct EngineStats : SchedulerCounters {
   std::int64_t steps = 0;           ///< steps with at least one token
   std::int64_t scheduled_seqs = 0;  ///< sum of sequences over steps: / steps = mean batch size
   std::int64_t scheduled_tokens = 0;
@@ -39,14 +31,7 @@ struct EngineStats {
   double flops = 0;
   double hbm_bytes = 0;
   KvIntegral kv;
-  KvPeak kv_peak;
-  std::int64_t preemptions = 0;
-  std::int64_t recomputed_tokens = 0;  ///< computed again because a preemption had thrown them away
-  std::int64_t prefix_hit_tokens = 0;
-  std::int64_t prefix_queried_tokens = 0;  ///< prompt tokens that admissions looked up
-  std::int64_t swapped_tokens = 0;         ///< slots of blocks moved to the host and back
-  std::int64_t copied_tokens = 0;          ///< moved to a larger contiguous region
-  OffloadCounters offload;
+  KvUsage kv_peak;  ///< at the moment when most of the pool was allocated
 
   /// Adds up; kv_peak and last_step_end become the higher of both.
   void add(const EngineStats& other);

@@ -38,6 +38,7 @@ void Replica::intervene(SimTime now, Change change) {
   account_kv(now);
   const bool matters = change();
   kv_ = policy_->kv_usage();
+  report_level(now);
   if (matters) wake(now);
 }
 
@@ -84,7 +85,6 @@ void Replica::act(SimTime now) {
       return;
     }
     now = front().end;
-    account_kv(now);
     commit(now);
   }
   run(now);
@@ -100,7 +100,7 @@ void Replica::run(SimTime now) {
   }
   if (!policy_->live()) {
     kv_ = policy_->kv_usage();
-    if (watch_.observer != nullptr) report_level(now);
+    report_level(now);
   }
   if (in_flight_ == 0) {
     next_event_ = SimTime::max();
@@ -116,9 +116,9 @@ bool Replica::schedule(SimTime now) {
   kv_ = plan.kv;
   note_peak();
   const bool unfinished = policy_->has_unfinished();
-  watch_progress(plan);
+  watch_progress(plan, unfinished);
   if (plan.tokens == 0 && max_in_flight_ == 1) {
-    if (watch_.observer != nullptr) report_level(now);
+    report_level(now);
     commit(now);  // nothing ran
     waiting_for_arrival_ = unfinished && wait_for_arrivals_ && arrivals_expected_;
     return unfinished && !waiting_for_arrival_;
@@ -173,9 +173,7 @@ Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
     return {launch(now, step.total), plan.gap_count};
   }
   const StepCost cost = cost_->price(plan.shape(), heat_);
-  for (std::size_t i = 0; i < kComponentCount; ++i) stats_.seconds[i] += cost.seconds[i];
-  stats_.flops += cost.flops;
-  stats_.hbm_bytes += cost.hbm_bytes;
+  sums_.add(cost, 1);
   const SimTime total = with_transfer(plan, cost.total);
   heat_ = cost_->next_heat(heat_, cost.compute_bound_s, total);
   return {launch(now, total), plan.gap_count};
@@ -191,10 +189,9 @@ SimTime Replica::with_transfer(const StepPlan& plan, SimTime compute) {
 
 /// Requests of equal priority and arrival can preempt each other for ever where nothing is reserved
 /// for them.
-void Replica::watch_progress(const StepPlan& plan) {
+void Replica::watch_progress(const StepPlan& plan, bool unfinished) {
   constexpr std::int64_t kMostStepsWithoutOutput = 10'000'000;
-  steps_without_output_ =
-      plan.sampled > 0 || !policy_->has_unfinished() ? 0 : steps_without_output_ + 1;
+  steps_without_output_ = plan.sampled > 0 || !unfinished ? 0 : steps_without_output_ + 1;
   if (steps_without_output_ > kMostStepsWithoutOutput) {
     throw InputError(
         "no request gets any output for 10,000,000 steps: they preempt each other for ever; "
@@ -209,7 +206,7 @@ SimTime Replica::launch(SimTime now, SimTime duration) {
   const SimTime idle_since = std::max(device_free_, now);
   const SimTime begin = std::max(device_free_, now + host_step_);
   exposed_host_ += begin - idle_since;
-  stats_.busy += duration;
+  sums_.busy += duration;
   last_begin_ = begin;
   device_free_ = begin + duration;
   return device_free_;
@@ -219,32 +216,36 @@ void Replica::cool(SimTime until) {
   if (until > device_free_) heat_ = cost_->next_heat(heat_, 0, until - device_free_);
 }
 
+/// `sums` and what is counted apart: attention of decode_step(), host and transfer time that no
+/// step hides.
+Replica::StepSums Replica::completed(StepSums sums) const {
+  sums.seconds[static_cast<std::size_t>(Component::kAttentionDecode)] += attention_seconds_;
+  sums.seconds[static_cast<std::size_t>(Component::kHost)] += exposed_host_.seconds();
+  sums.seconds[static_cast<std::size_t>(Component::kKvTransfer)] += exposed_transfer_.seconds();
+  const AttentionWork attention = cost_->decode_attention_work();
+  sums.flops += attention.flops * decode_context_sum_;
+  sums.hbm_bytes += attention.hbm_bytes * decode_context_sum_;
+  return sums;
+}
+
 EngineStats Replica::stats(SimTime now) {
   advance(now, false);
   account_kv(now);
   for (PendingRest& pending : pending_rests_) flush_rest(pending);
   EngineStats result = stats_;
-  result.seconds[static_cast<std::size_t>(Component::kAttentionDecode)] += attention_seconds_;
-  result.seconds[static_cast<std::size_t>(Component::kHost)] += exposed_host_.seconds();
-  result.seconds[static_cast<std::size_t>(Component::kKvTransfer)] += exposed_transfer_.seconds();
-  result.kv_peak = {peak_.allocated, peak_.internal, peak_.reserved, peak_.external};
+  const StepSums sums = completed(sums_);
+  result.busy = sums.busy;
+  result.seconds = sums.seconds;
+  result.flops = sums.flops;
+  result.hbm_bytes = sums.hbm_bytes;
+  result.kv_peak = peak_;
   result.kv.used = (allocated_ns_ - internal_ns_ - reserved_ns_) * 1e-9;
   result.kv.internal = internal_ns_ * 1e-9;
   result.kv.reserved = reserved_ns_ * 1e-9;
   result.kv.external = external_ns_ * 1e-9;
   result.kv.elapsed_s = now.seconds();
-  const AttentionWork attention = cost_->decode_attention_work();
-  result.flops += attention.flops * decode_context_sum_;
-  result.hbm_bytes += attention.hbm_bytes * decode_context_sum_;
   result.last_step_end = device_free_;
-  const SchedulerCounters& counters = policy_->counters();
-  result.preemptions = counters.preemptions;
-  result.recomputed_tokens = counters.recomputed_tokens;
-  result.prefix_hit_tokens = counters.prefix_hit_tokens;
-  result.prefix_queried_tokens = counters.prefix_queried_tokens;
-  result.swapped_tokens = counters.swapped_tokens;
-  result.copied_tokens = counters.copied_tokens;
-  result.offload = counters.offload;
+  static_cast<SchedulerCounters&>(result) = policy_->counters();
   return result;
 }
 

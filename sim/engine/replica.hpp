@@ -52,6 +52,8 @@ class Replica {
 
   /// From now on `observer` is told of all steps (Observer::on_steps), as those of `replica`.
   void watch(Observer& observer, std::int32_t replica, const StepWatch& watch);
+  /// Tells that the pool or the queue has changed and no step follows, if anyone is to be told.
+  void report_level(SimTime now);
 
   /// The sums so far, the KV integral up to `now`.
   EngineStats stats(SimTime now);
@@ -82,11 +84,17 @@ class Replica {
     StepWatch wanted;
   };
 
-  /// What a StepReport is the difference of.
-  struct Totals {
+  /// What steps take and do, added up.
+  struct StepSums {
     SimTime busy;
     std::array<double, kComponentCount> seconds{};
     double flops = 0, hbm_bytes = 0;
+
+    void add(const StepCost& step, double times) {
+      for (std::size_t i = 0; i < kComponentCount; ++i) seconds[i] += times * step.seconds[i];
+      flops += times * step.flops;
+      hbm_bytes += times * step.hbm_bytes;
+    }
   };
 
   void run(SimTime now);
@@ -102,7 +110,8 @@ class Replica {
   void wake(SimTime now);
   template <typename Change>
   void intervene(SimTime now, Change change);
-  void watch_progress(const StepPlan& plan);
+  void watch_progress(const StepPlan& plan, bool unfinished);
+  StepSums completed(StepSums sums) const;
 
   void advance(SimTime until, bool inclusive);
   Taken take_until(SimTime until, bool inclusive);
@@ -122,9 +131,8 @@ class Replica {
   Taken take_piece(SimTime at, SimTime until, bool inclusive);
   Flight start_watched(const StepPlan& plan, SimTime now);
   StepReport open_report(SimTime scheduled, bool runs) const;
-  void close_report(StepReport& report, const Totals& before);
-  Totals totals(std::int64_t decodes) const;
-  void report_level(SimTime now);
+  void close_report(StepReport& report, const StepSums& before);
+  StepSums sums_seen(std::int64_t decodes) const;
 
   Flight& front() { return flights_[0]; }
   const Flight& front() const { return flights_[0]; }
@@ -179,7 +187,8 @@ class Replica {
   SimTime exposed_transfer_;
   KvUsage peak_;
   double allocated_ns_ = 0, internal_ns_ = 0, reserved_ns_ = 0, external_ns_ = 0;  ///< slot-ns
-  EngineStats stats_;
+  StepSums sums_;      ///< without pending rests and what completed() adds
+  EngineStats stats_;  ///< filled in by stats()
 };
 
 }  // namespace servesim

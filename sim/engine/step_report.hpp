@@ -12,7 +12,7 @@
 
 namespace servesim {
 
-/// KvUsage over time, in token-nanoseconds.
+/// KvUsage over time, in slot-nanoseconds.
 struct KvLevels {
   double allocated = 0, internal = 0, reserved = 0;
 };

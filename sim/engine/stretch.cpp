@@ -138,7 +138,7 @@ std::int64_t Replica::take_steps(std::int64_t count) {
   growth_phase_ = (growth_phase_ + count) % growth_period_;
   attention_seconds_ += constant_step_.attention_s * static_cast<double>(count);
   count_rest(constant_step_.rest, decodes_, count);
-  stats_.busy += constant_step_.total * count;
+  sums_.busy += constant_step_.total * count;
   if (max_in_flight_ == 1) exposed_host_ += host_step_ * count;
   stretch_left_ -= count;
   for (int i = 0; i < in_flight_; ++i) flights_[i].end += period * count;
@@ -181,11 +181,7 @@ void Replica::count_rest(const StepCost* rest, std::int64_t decodes, std::int64_
 
 void Replica::flush_rest(PendingRest& pending) {
   if (pending.steps == 0) return;
-  const auto steps = static_cast<double>(pending.steps);
-  for (std::size_t i = 0; i < kComponentCount; ++i)
-    stats_.seconds[i] += steps * pending.rest->seconds[i];
-  stats_.flops += steps * pending.rest->flops;
-  stats_.hbm_bytes += steps * pending.rest->hbm_bytes;
+  sums_.add(*pending.rest, static_cast<double>(pending.steps));
   pending.steps = 0;
 }
 

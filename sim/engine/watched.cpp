@@ -22,9 +22,9 @@ Replica::Taken Replica::take_watched(SimTime until, bool inclusive) {
     report.decode_context = context_ + context_growth_;
     report.kv = kv_;
     const std::int64_t next = growth_phase_ + 1 == growth_period_ ? 0 : growth_phase_ + 1;
-    grow(report.kv, block_growth_[next], context_growth_);
+    grow(report.kv, block_growth_[next], slot_growth_);
     account_kv(at);
-    const Totals before = totals(decodes_);
+    const StepSums before = sums_seen(decodes_);
     const KvLevels kv_before{allocated_ns_, internal_ns_, reserved_ns_};
     const Taken taken = take_piece(at, until, inclusive);
     report.kv_integral = {allocated_ns_ - kv_before.allocated, internal_ns_ - kv_before.internal,
@@ -57,14 +57,14 @@ Replica::Flight Replica::start_watched(const StepPlan& plan, SimTime now) {
   report.context_growth = plan.context_growth;
   report.chunks = plan.chunks;
   report.kv = report.kv_last = plan.kv;
-  const Totals before = totals(plan.decode_seqs);
+  const StepSums before = sums_seen(plan.decode_seqs);
   const Flight flight = start(plan, now);
   close_report(report, before);
   return flight;
 }
 
-/// The pool or the queue has changed and no step follows.
 void Replica::report_level(SimTime now) {
+  if (watch_.observer == nullptr) return;
   StepReport report = open_report(now, false);
   report.kv = report.kv_last = kv_;
   report.end = report.begin;
@@ -81,8 +81,8 @@ StepReport Replica::open_report(SimTime scheduled, bool runs) const {
 }
 
 /// Enters what has come in since `before`, and reports.
-void Replica::close_report(StepReport& report, const Totals& before) {
-  const Totals now = totals(report.decode_seqs);
+void Replica::close_report(StepReport& report, const StepSums& before) {
+  const StepSums now = sums_seen(report.decode_seqs);
   report.end = device_free_;
   report.busy = now.busy - before.busy;
   for (std::size_t i = 0; i < kComponentCount; ++i) {
@@ -95,25 +95,12 @@ void Replica::close_report(StepReport& report, const Totals& before) {
 
 /// The sums, as far as steps of `decodes` sequences can change them: what is pending for other
 /// batch sizes is left out.
-Replica::Totals Replica::totals(std::int64_t decodes) const {
-  Totals totals{stats_.busy, stats_.seconds, stats_.flops, stats_.hbm_bytes};
+Replica::StepSums Replica::sums_seen(std::int64_t decodes) const {
+  StepSums sums = sums_;
   const PendingRest& pending =
       pending_rests_[static_cast<std::size_t>(decodes) % pending_rests_.size()];
-  if (pending.steps > 0) {
-    const auto steps = static_cast<double>(pending.steps);
-    for (std::size_t i = 0; i < kComponentCount; ++i) {
-      totals.seconds[i] += steps * pending.rest->seconds[i];
-    }
-    totals.flops += steps * pending.rest->flops;
-    totals.hbm_bytes += steps * pending.rest->hbm_bytes;
-  }
-  totals.seconds[static_cast<std::size_t>(Component::kAttentionDecode)] += attention_seconds_;
-  totals.seconds[static_cast<std::size_t>(Component::kHost)] += exposed_host_.seconds();
-  totals.seconds[static_cast<std::size_t>(Component::kKvTransfer)] += exposed_transfer_.seconds();
-  const AttentionWork attention = cost_->decode_attention_work();
-  totals.flops += attention.flops * decode_context_sum_;
-  totals.hbm_bytes += attention.hbm_bytes * decode_context_sum_;
-  return totals;
+  if (pending.steps > 0) sums.add(*pending.rest, static_cast<double>(pending.steps));
+  return completed(sums);
 }
 
 }  // namespace servesim

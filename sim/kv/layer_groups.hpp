@@ -61,7 +61,6 @@ class KvDemand {
     return static_cast<std::int32_t>(tokens < edge_ ? full_ + windowed_ : full_);
   }
 
-  bool windowed() const { return windowed_ > 0; }
   /// The number of tokens from which on windowed groups grow no more.
   std::int64_t edge() const { return edge_; }
 

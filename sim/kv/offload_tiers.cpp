@@ -12,8 +12,9 @@ constexpr SimTime kMostQueued = SimTime(1'000'000'000);
 
 }  // namespace
 
-OffloadTiers::OffloadTiers(const OffloadConfig& config, ContentTree& contents)
-    : contents_(contents), order_(config.order) {
+OffloadTiers::OffloadTiers(const OffloadConfig& config, ContentTree& contents,
+                           OffloadCounters& counters)
+    : contents_(contents), order_(config.order), counters_(counters) {
   for (const TierSpec& spec : config.tiers) tiers_.push_back({spec, 0, {}, {}, {}});
 }
 

@@ -66,8 +66,8 @@ struct OffloadMatch {
 /// written, and stays in its tier.
 class OffloadTiers final : public EvictionListener {
  public:
-  /// `contents` must outlive the tiers.
-  OffloadTiers(const OffloadConfig& config, ContentTree& contents);
+  /// Counts in `counters`. Both must outlive the tiers.
+  OffloadTiers(const OffloadConfig& config, ContentTree& contents, OffloadCounters& counters);
   ~OffloadTiers() override = default;
   OffloadTiers(const OffloadTiers&) = delete;
   OffloadTiers& operator=(const OffloadTiers&) = delete;
@@ -87,7 +87,6 @@ class OffloadTiers final : public EvictionListener {
   /// Counts `match` as not worth loading.
   void decline(const OffloadMatch& match) { counters_.recomputed_blocks += match.blocks; }
 
-  const OffloadCounters& counters() const { return counters_; }
   std::int64_t used(std::size_t tier) const { return tiers_[tier].used; }
 
   /// Throws std::logic_error when the tiers contradict themselves.
@@ -124,7 +123,7 @@ class OffloadTiers final : public EvictionListener {
   std::vector<std::int64_t> unused_;
   std::int64_t events_ = 0;
   SimTime now_;
-  OffloadCounters counters_;
+  OffloadCounters& counters_;
 };
 
 }  // namespace servesim

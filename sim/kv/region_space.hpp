@@ -28,7 +28,6 @@ class RegionSpace {
   /// Gives a placed region back.
   void release(const Region& region);
 
-  std::int64_t slots() const { return slots_; }
   std::int64_t free() const { return free_; }
   std::int64_t used() const { return slots_ - free_; }
   std::int64_t largest_hole() const;

@@ -35,7 +35,7 @@ KvShares kv_shares_of(const EngineResult& result) {
 }
 
 KvShares kv_shares_at_peak(const EngineResult& result) {
-  const KvPeak& peak = result.engine.kv_peak;
+  const KvUsage& peak = result.engine.kv_peak;
   const auto d = [](std::int64_t tokens) { return static_cast<double>(tokens); };
   return shares(d(peak.allocated - peak.internal - peak.reserved), d(peak.internal),
                 d(peak.reserved), d(peak.external), d(result.kv.capacity_slots));

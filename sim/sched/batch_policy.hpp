@@ -108,12 +108,23 @@ class BatchPolicy {
 /// Sums over the life of a scheduler.
 struct SchedulerCounters {
   std::int64_t preemptions = 0;
-  std::int64_t recomputed_tokens = 0;
+  std::int64_t recomputed_tokens = 0;  ///< computed again because a preemption had thrown them away
   std::int64_t prefix_hit_tokens = 0;
-  std::int64_t prefix_queried_tokens = 0;
-  std::int64_t swapped_tokens = 0;  ///< slots of the blocks moved to the host and back
-  std::int64_t copied_tokens = 0;   ///< moved to a larger region
+  std::int64_t prefix_queried_tokens = 0;  ///< prompt tokens that admissions looked up
+  std::int64_t swapped_tokens = 0;         ///< slots of the blocks moved to the host and back
+  std::int64_t copied_tokens = 0;          ///< moved to a larger contiguous region
   OffloadCounters offload;
+
+  SchedulerCounters& operator+=(const SchedulerCounters& other) {
+    preemptions += other.preemptions;
+    recomputed_tokens += other.recomputed_tokens;
+    prefix_hit_tokens += other.prefix_hit_tokens;
+    prefix_queried_tokens += other.prefix_queried_tokens;
+    swapped_tokens += other.swapped_tokens;
+    copied_tokens += other.copied_tokens;
+    offload += other.offload;
+    return *this;
+  }
 };
 
 /// Makes a policy that reports to `sink` and, when not null, writes every step to `log`.

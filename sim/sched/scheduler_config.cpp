@@ -20,9 +20,6 @@ void require_positive(std::int64_t value, const char* name) {
 
 /// Whether a pool of `num_gpu_blocks` has room for one sequence of `tokens`.
 bool holds(const SchedulerConfig& config, std::int64_t num_gpu_blocks, std::int64_t tokens) {
-  if (config.layer_groups.windowed == 0) {
-    return (tokens + config.block_size - 1) / config.block_size <= num_gpu_blocks - 1;
-  }
   const KvDemand demand(BlockSize(config.block_size), config.layer_groups);
   return demand.blocks(tokens) <= config.layer_groups.pool_blocks(num_gpu_blocks - 1);
 }

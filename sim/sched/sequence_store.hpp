@@ -88,7 +88,6 @@ class SequenceStore {
     unused_.push_back(id);
   }
   std::int64_t live() const { return live_; }
-  std::size_t slots() const { return slots_.size(); }
 
  private:
   std::vector<Sequence> slots_;

@@ -63,7 +63,7 @@ bool VllmScheduler::admit(Decision& decision, WaitingQueue& queue, SeqId id, boo
   const std::int64_t cached = match_prefix(id);
   // The last token is always computed: something must be there to sample from.
   std::int64_t hit = std::max(cached, std::min(s.swapped, s.num_tokens() - 1));
-  if (tiers_ && hit == cached) hit = match_tiers(id, cached);
+  if (tiers_ && s.swapped == 0) hit = match_tiers(id, cached);
   std::int64_t tokens = s.num_tokens() - hit;
   std::int64_t drafts = 0;
   if (pads && tokens == 1) {

@@ -68,7 +68,6 @@ void VllmScheduler::bring_in(Sequence& s, std::int64_t cached, std::int64_t hit)
 /// within HBM reads and writes.
 void VllmScheduler::price_moves() {
   plan_.transfer = SimTime(0);
-  if (tiers_) counters_.offload = tiers_->counters();
   if (moved_in_ + moved_out_ + copied_ == 0 && load_s_ == 0) return;
   counters_.swapped_tokens += moved_in_ + moved_out_;
   counters_.copied_tokens += copied_;

@@ -15,7 +15,7 @@ bool VllmScheduler::await_kv(WaitingQueue& queue, SeqId id) {
   const std::int64_t hit = match_prefix(id);
   const std::int64_t watermark = running_.empty() ? 0 : watermark_blocks_;
   const std::int64_t blocks = blocks_for(s.prompt) - match_.blocks;
-  if (blocks > pool_.free() - match_.evictable - watermark - blocks_promised()) return false;
+  if (blocks > pool_.free() - match_.evictable - watermark - blocks_prompts_need()) return false;
   queue.remove(id);
   if (BlockTable* table = table_of(id); table != nullptr && match_.blocks > 0)
     pool_.touch(*table, match_);
@@ -35,7 +35,7 @@ bool VllmScheduler::await_kv(WaitingQueue& queue, SeqId id) {
 }
 
 /// Blocks that prompts which are being computed have yet to take.
-std::int64_t VllmScheduler::blocks_promised() const {
+std::int64_t VllmScheduler::blocks_prompts_need() const {
   std::int64_t blocks = 0;
   for (const SeqId id : specials_) {
     blocks += std::max<std::int64_t>(blocks_for(store_[id].num_tokens()) - store_[id].blocks, 0);
@@ -58,9 +58,9 @@ void VllmScheduler::kv_arrived(Ticket ticket) {
 void VllmScheduler::stop_awaiting(SeqId id, std::int64_t computed) {
   Sequence& s = store_[id];
   awaiting_.erase(s.ticket);
-  awaited_slots_ -= s.blocks * config_.block_size - s.computed;
+  awaited_slots_ -= empty_slots(s.blocks, s.computed);
   s.computed = computed;
-  slack_ += s.blocks * config_.block_size - s.computed;
+  slack_ += empty_slots(s.blocks, s.computed);
   s.status = SequenceStatus::kWaiting;
   s.kv_role = KvRole::kLocal;
   s.kv_loaded = true;
@@ -115,8 +115,8 @@ void VllmScheduler::abort(Ticket ticket) {
       break;
     case SequenceStatus::kAwaitsKv:
       awaiting_.erase(ticket);
-      awaited_slots_ -= s.blocks * config_.block_size - s.computed;
-      slack_ += s.blocks * config_.block_size - s.computed;  // which release() takes off
+      awaited_slots_ -= empty_slots(s.blocks, s.computed);
+      slack_ += empty_slots(s.blocks, s.computed);  // which release() takes off
       release(id);
       break;
     case SequenceStatus::kWaiting:
@@ -150,7 +150,7 @@ bool VllmScheduler::release_kv(Ticket ticket) {
   const auto found = kept_.find(ticket);
   if (found == kept_.end()) throw std::logic_error("KV is released that nobody keeps");
   KeptBlocks& kept = found->second;
-  slack_ -= kept.blocks * config_.block_size - kept.computed;
+  slack_ -= empty_slots(kept.blocks, kept.computed);
   held_ -= kept.blocks;
   if (pool_.caching()) {
     pool_.release(kept.table, kept.blocks);

@@ -49,7 +49,7 @@ bool VllmScheduler::schedule_running_fast(Decision& decision) {
     if (!last_in_line || config_.scheduling_policy == SchedulingPolicy::kPriority) return false;
     make_room_from_tail(decision);
   } else {
-    take_group_growth(group_.growth(step_));
+    take_from_pool(group_.growth(step_));
   }
   decision.budget -= group_.count();
   scratch_ = specials_;
@@ -65,18 +65,6 @@ bool VllmScheduler::schedule_running_fast(Decision& decision) {
   return true;
 }
 
-void VllmScheduler::take_group_growth(std::int64_t blocks) {
-  pool_.take(blocks);
-  held_ += blocks;
-  slack_ += blocks * config_.block_size;
-}
-
-void VllmScheduler::give_back_group_growth(std::int64_t blocks) {
-  pool_.release_blank(blocks);
-  held_ -= blocks;
-  slack_ -= blocks * config_.block_size;
-}
-
 /// vLLM's loop seen from the members: each in line that needs blocks takes them, until the pool is
 /// empty; then the last in line is preempted and the line goes on. The demand that is left is
 /// always that of the last in line, so a victim that needs blocks itself takes its demand with it,
@@ -85,14 +73,14 @@ void VllmScheduler::make_room_from_tail(Decision& decision) {
   std::int64_t demand = group_.growth(step_);
   while (true) {
     const std::int64_t taken = std::min(demand, pool_.free());
-    take_group_growth(taken);
+    take_from_pool(taken);
     demand -= taken;
     if (demand == 0) return;
     const SeqId victim = running_.tail();
     if (store_[victim].grouped && group_.grows(store_[victim].group_base, step_)) {
       const std::int64_t unused = store_[victim].growth - demand;
       demand = std::max<std::int64_t>(-unused, 0);
-      if (unused > 0) give_back_group_growth(unused);
+      if (unused > 0) give_back_to_pool(unused);
     }
     preempt(decision, victim);
   }

@@ -25,7 +25,7 @@ VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, 
     regions_.emplace(config_.region_rule, pool_.usable(), config_.max_model_len);
   }
   if (!config_.offload.tiers.empty()) {
-    tiers_ = std::make_unique<OffloadTiers>(config_.offload, pool_.contents());
+    tiers_ = std::make_unique<OffloadTiers>(config_.offload, pool_.contents(), counters_.offload);
     pool_.tell(tiers_.get());
   }
   plan_.block_growth = group_.growth_table();
@@ -101,14 +101,11 @@ bool VllmScheduler::plan_plain_decodes(Record& record) {
   if (config_.async_scheduling && completions_.due(step_ - 1) != kNoSeq) return false;
   const std::int64_t growth = group_.growth(step_);
   if (growth > pool_.free()) return false;
-  take_group_growth(growth);
+  take_from_pool(growth);
   slack_ -= group_.slots();
   record.group_count = count;
-  plan_.chunks.clear();
-  plan_.pushes_kv = false;
-  set_group_plan(count);
-  plan_.kv =
-      regions_ ? kv_usage() : KvUsage{pool_.used() * config_.block_size, slack_, awaited_slots_, 0};
+  fill_plan(record);
+  plan_.kv = kv_usage();
   plan_.transfer = SimTime(0);
   plan_.shared = shared_context();
   plan_.horizon = horizon(record);
@@ -186,11 +183,9 @@ void VllmScheduler::join_group(Entry& entry) {
     if (room == 0 && s.last_step > step_) return;  // the next token needs a larger region
     s.due_step = std::min(s.last_step, step_ + room);
   }
-  if (demand_.windowed()) {
-    s.growth = demand_.growth(s.computed);
-    if (s.computed < demand_.edge()) {  // beyond it, it grows less
-      s.due_step = std::min(s.due_step, step_ + (demand_.edge() - s.computed));
-    }
+  s.growth = demand_.growth(s.computed);
+  if (s.computed < demand_.edge()) {  // beyond it, it grows less
+    s.due_step = std::min(s.due_step, step_ + (demand_.edge() - s.computed));
   }
   s.group_base = s.computed - step_;
   s.grouped = true;
@@ -255,9 +250,9 @@ std::int64_t VllmScheduler::horizon(const Record& record) {
 }
 
 void VllmScheduler::extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) {
-  pool_.take(blocks);
-  held_ += blocks;
-  slack_ += blocks * config_.block_size - steps * group_.slots();
+  if (tiers_) tiers_->set_now(last_done);
+  take_from_pool(blocks);
+  slack_ -= steps * group_.slots();
   step_ += steps;
   committed_ += steps;
   for (const std::int64_t step : {step_ - 1, step_}) {
@@ -302,11 +297,21 @@ bool VllmScheduler::allocate(SeqId id, std::int64_t tokens) {
   return true;
 }
 
-void VllmScheduler::take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens) {
+void VllmScheduler::take_from_pool(std::int64_t blocks) {
   pool_.take(blocks);
   held_ += blocks;
-  store_[id].blocks += blocks;
   slack_ += blocks * config_.block_size;
+}
+
+void VllmScheduler::give_back_to_pool(std::int64_t blocks) {
+  pool_.release_blank(blocks);
+  held_ -= blocks;
+  slack_ -= blocks * config_.block_size;
+}
+
+void VllmScheduler::take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens) {
+  take_from_pool(blocks);
+  store_[id].blocks += blocks;
   if (BlockTable* table = table_of(id)) {
     pool_.register_blocks(*table, block_size_.full(registered_tokens));
   }
@@ -314,7 +319,7 @@ void VllmScheduler::take_blocks(SeqId id, std::int64_t blocks, std::int64_t regi
 
 void VllmScheduler::release(SeqId id) {
   Sequence& s = store_[id];
-  slack_ -= s.blocks * config_.block_size - demand_.slots(s.computed);
+  slack_ -= empty_slots(s.blocks, s.computed);
   held_ -= s.blocks;
   if (config_.preemption_mode == PreemptionMode::kStall) promised_ -= last_blocks(s);
   if (regions_) regions_->release(id);
@@ -330,54 +335,6 @@ void VllmScheduler::release(SeqId id) {
 std::int64_t VllmScheduler::last_slots(const Sequence& s) const {
   const std::int64_t drafts = config_.speculative.num_speculative_tokens + config_.lookahead();
   return std::min(s.prompt + s.target - 1 + drafts, config_.max_model_len);
-}
-
-void VllmScheduler::check_integrity() const {
-  pool_.check_integrity();
-  if (regions_) regions_->space().check_integrity();
-  if (tiers_) tiers_->check_integrity();
-  const auto require = [](bool holds, const char* what) {
-    if (!holds) throw std::logic_error(what);
-  };
-  std::int64_t members = 0;
-  std::int64_t group_slots = 0;
-  std::int64_t slack = 0;
-  std::int64_t held = 0;
-  for (SeqId id = running_.head(); id != kNoSeq; id = store_[id].after) {
-    const Sequence& s = store_[id];
-    const std::int64_t computed = s.grouped ? s.group_base + step_ : s.computed;
-    const std::int64_t blocks = s.grouped ? blocks_for(computed) : s.blocks;
-    require(s.status == SequenceStatus::kRunning, "a sequence on the running list does not run");
-    const std::int64_t filled = demand_.slots(computed);
-    require(filled <= blocks * config_.block_size, "computed tokens without a slot");
-    members += s.grouped ? 1 : 0;
-    group_slots += s.grouped ? s.growth : 0;
-    slack += blocks * config_.block_size - filled;
-    held += blocks;
-    require(!regions_ || computed <= regions_->size(id), "a sequence is larger than its region");
-  }
-  for (const auto& [ticket, kept] : kept_) {
-    slack += kept.blocks * config_.block_size - kept.computed;
-    held += kept.blocks;
-  }
-  skipped_.for_each([&](SeqId id) {
-    if (!store_[id].kv_loaded) return;
-    slack += store_[id].blocks * config_.block_size - store_[id].computed;
-    held += store_[id].blocks;
-  });
-  for (const auto& [ticket, id] : awaiting_) held += store_[id].blocks;
-  require(held == held_, "the blocks that are held are miscounted");
-  require(members == group_.count(), "the decode group miscounts its members");
-  require(group_slots == group_.slots(), "the decode group miscounts the slots it fills");
-  require(members + static_cast<std::int64_t>(specials_.size()) == running_.size(),
-          "a running sequence is neither in the group nor special");
-  require(slack == slack_, "the slots that hold no token are miscounted");
-  require(pool_.caching() ? held >= pool_.used() : held == pool_.used(),
-          "blocks held and used differ");
-  const auto awaiting = static_cast<std::int64_t>(awaiting_.size());
-  require(running_.size() + waiting_.size() + skipped_.size() + awaiting == store_.live(),
-          "a sequence is lost");
-  require(held > 0 || pool_.used() == 0, "blocks are in use and nobody holds them");
 }
 
 }  // namespace servesim

@@ -112,10 +112,16 @@ class VllmScheduler : public BatchPolicy {
   std::int64_t reserved_tokens() const;
   bool allocate(SeqId id, std::int64_t tokens);
   void take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens);
+  void take_from_pool(std::int64_t blocks);
+  void give_back_to_pool(std::int64_t blocks);
   void fill_slots(std::int64_t from, std::int64_t to) {
-    slack_ -= demand_.windowed() ? demand_.slots(to) - demand_.slots(from) : to - from;
+    slack_ -= demand_.slots(to) - demand_.slots(from);
   }
   void release(SeqId id);
+  /// Slots of `blocks` blocks that `computed` tokens leave empty.
+  std::int64_t empty_slots(std::int64_t blocks, std::int64_t computed) const {
+    return blocks * config_.block_size - demand_.slots(computed);
+  }
   std::int64_t last_slots(const Sequence& s) const;
   std::int64_t last_blocks(const Sequence& s) const {
     return std::min(blocks_for(last_slots(s)), pool_.usable());
@@ -135,8 +141,6 @@ class VllmScheduler : public BatchPolicy {
   bool last_token_in_flight(const Sequence& s) const;
   std::int64_t wanted_tokens(const Sequence& s) const;
   bool schedule_running_fast(Decision& decision);
-  void take_group_growth(std::int64_t blocks);
-  void give_back_group_growth(std::int64_t blocks);
   void make_room_from_tail(Decision& decision);
   void schedule_running_one_by_one(Decision& decision);
   bool schedule_one(Decision& decision, SeqId id);
@@ -159,7 +163,7 @@ class VllmScheduler : public BatchPolicy {
   void keep_kv(SeqId id);
   void stop_awaiting(SeqId id, std::int64_t computed);
   SeqId find(Ticket ticket) const;
-  std::int64_t blocks_promised() const;
+  std::int64_t blocks_prompts_need() const;
   bool depends_on_others() const { return !awaiting_.empty() || !kept_.empty(); }
 
   // commit(): vllm_commit.cpp

@@ -60,7 +60,7 @@ testing::Outcome checked_run(const KvCase& c, const testing::Adjust& adjust) {
   const double taken =
       stretched.kv_used + stretched.kv_internal + stretched.kv_reserved + stretched.kv_external;
   CHECK(taken <= slots * stretched.elapsed_s * (1 + 1e-9));
-  const KvPeak& peak = stretched.stats.kv_peak;
+  const KvUsage& peak = stretched.stats.kv_peak;
   CHECK(peak.allocated + peak.external <= static_cast<std::int64_t>(slots));
   CHECK(peak.internal + peak.reserved <= peak.allocated);
   return stretched;
@@ -194,7 +194,8 @@ TEST_CASE("a swap space that holds everything saves all that need not be compute
     };
     const testing::Outcome recompute = checked_run(c, {});
     CHECK(testing::difference(recompute, swap(0, slow_moves(true))) == "");
-    const testing::Outcome all = swap(1'000'000, slow_moves(seed % 2 == 0));
+    const bool overlaps = seed % 2 == 0;
+    const testing::Outcome all = swap(1'000'000, slow_moves(overlaps));
     CHECK(served(all) == served(recompute));
     // At most the tokens that were in flight are computed again.
     const std::int64_t in_flight =
@@ -205,7 +206,8 @@ TEST_CASE("a swap space that holds everything saves all that need not be compute
     }
     if (!c.random.config.enable_prefix_caching && all.stats.preemptions > 0) {
       CHECK(all.stats.swapped_tokens > 0);
-      CHECK(all.stats.seconds[static_cast<std::size_t>(Component::kKvTransfer)] >= 0);
+      const double exposed = all.stats.seconds[static_cast<std::size_t>(Component::kKvTransfer)];
+      if (!overlaps) CHECK(exposed > 0);
     }
     swapped += all.stats.swapped_tokens;
   }

@@ -81,7 +81,8 @@ TEST_CASE("single blocks are evicted as a textbook cache does", "[property]") {
       const int names = 12;
       const auto capacity = static_cast<std::int64_t>(1 + engine() % 8);
       Contents contents(names, 1);
-      OffloadTiers tiers({{instant(capacity)}, order}, contents.tree);
+      OffloadCounters counters;
+      OffloadTiers tiers({{instant(capacity)}, order}, contents.tree, counters);
       TextbookCache textbook(static_cast<std::size_t>(capacity), order);
       for (int step = 0; step < 300; ++step) {
         const int name = static_cast<int>(engine() % names);
@@ -115,7 +116,8 @@ TEST_CASE("ranges: nothing is found that was not stored, and every block is acco
     std::vector<TierSpec> specs{
         {"cpu", between(1, 30), 1e-3, 1e-2 * static_cast<double>(seed % 3)}};
     if (two) specs.push_back({"nvme", between(1, 60), 5e-3, 0});
-    OffloadTiers tiers({specs, evict_lru}, contents.tree);
+    OffloadCounters counters;
+    OffloadTiers tiers({specs, evict_lru}, contents.tree, counters);
     std::vector<std::vector<bool>> stored(kNames, std::vector<bool>(kBlocks, false));
     SimTime now;
     for (int step = 0; step < 200; ++step) {
@@ -144,22 +146,23 @@ TEST_CASE("ranges: nothing is found that was not stored, and every block is acco
       tiers.check_integrity();
       REQUIRE(tiers.used(0) <= specs[0].blocks);
     }
-    const OffloadCounters& c = tiers.counters();
+    const OffloadCounters& c = counters;
     if (!two) CHECK(c.stored_blocks == tiers.used(0) + c.evicted_blocks);
   }
 }
 
 TEST_CASE("writes queue up at the tier's rate, and a queue of more than a second drops") {
   Contents contents(40, 1);
-  OffloadTiers tiers({{{"cpu", 100, 1e-3, 0.1}}, evict_lru}, contents.tree);
+  OffloadCounters counters;
+  OffloadTiers tiers({{{"cpu", 100, 1e-3, 0.1}}, evict_lru}, contents.tree, counters);
   const auto found = [&](int name) {
     OffloadMatch match;
     tiers.match(contents.paths[static_cast<std::size_t>(name)], BlockSize(16), 0, 1, match);
     return match.blocks == 1;
   };
   for (int i = 0; i < 40; ++i) tiers.on_evicted(contents.node(i), 0, 1);
-  CHECK(tiers.counters().stored_blocks == 11);  // the eleventh finds a queue of exactly a second
-  CHECK(tiers.counters().dropped_blocks == 29);
+  CHECK(counters.stored_blocks == 11);  // the eleventh finds a queue of exactly a second
+  CHECK(counters.dropped_blocks == 29);
   CHECK_FALSE(found(0));
   tiers.set_now(SimTime(100'000'000));
   CHECK(found(0));
@@ -167,16 +170,18 @@ TEST_CASE("writes queue up at the tier's rate, and a queue of more than a second
   tiers.set_now(SimTime(1'100'000'000));
   CHECK(found(10));
   tiers.on_evicted(contents.node(39), 0, 1);
-  CHECK(tiers.counters().dropped_blocks == 29);
+  CHECK(counters.dropped_blocks == 29);
 }
 
 TEST_CASE("a full tier overflows into the next, which is slower") {
   Contents contents(3, 4);
-  OffloadTiers tiers({{{"cpu", 4, 1e-3, 0}, {"nvme", 6, 1e-2, 0}}, evict_lru}, contents.tree);
+  OffloadCounters counters;
+  OffloadTiers tiers({{{"cpu", 4, 1e-3, 0}, {"nvme", 6, 1e-2, 0}}, evict_lru}, contents.tree,
+                     counters);
   for (int i = 0; i < 3; ++i) tiers.on_evicted(contents.node(i), 0, 4);
   CHECK(tiers.used(0) == 4);
   CHECK(tiers.used(1) == 6);
-  CHECK(tiers.counters().evicted_blocks == 2);
+  CHECK(counters.evicted_blocks == 2);
   OffloadMatch match;
   tiers.match(contents.paths[2], BlockSize(16), 0, 4, match);
   CHECK(match.load_s == Approx(4e-3));
