@@ -175,11 +175,12 @@ void check_pools(const RunSpec& spec, const PolicyEntry& policy, const std::stri
 
 void Resolver::resolve_disaggregated(const RunSpec& spec, const PolicyEntry& policy,
                                      ResolvedRun& run) {
-  check_paged(run.kv, spec);
-  const Engine prefill = resolve_engine(with_settings(spec, "prefill", spec.prefill), run.policy,
-                                        policy, run.warnings);
-  const Engine decode =
-      resolve_engine(with_settings(spec, "decode", spec.decode), run.policy, policy, run.warnings);
+  const RunSpec of_prefill = with_settings(spec, "prefill", spec.prefill);
+  const RunSpec of_decode = with_settings(spec, "decode", spec.decode);
+  check_paged(run.kv, of_prefill);
+  check_paged(run.kv, of_decode);
+  const Engine prefill = resolve_engine(of_prefill, run.policy, policy, run.warnings);
+  const Engine decode = resolve_engine(of_decode, run.policy, policy, run.warnings);
   auto config = std::make_shared<DisaggregatedConfig>();
   const std::int64_t prefill_gpus = prefill.inputs.deployment.tensor_parallel;
   const std::int64_t decode_gpus = decode.inputs.deployment.tensor_parallel;

@@ -41,7 +41,8 @@ class Client {
   /// A request that was sent has ended (completed or rejected) at `now`.
   void ended(std::int64_t session, SimTime now);
 
-  /// Requests that were read and never sent, because the run was stopped.
+  /// Requests that were read and never sent: the run was stopped, or what they wait for never
+  /// ended.
   std::vector<Request> unsent() const;
 
  private:

@@ -1,16 +1,22 @@
 #include "cluster/disaggregation.hpp"
 
-#include "engine/step_report.hpp"
-
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
+
+#include "cluster/new_sequence.hpp"
+#include "engine/step_report.hpp"
 
 namespace servesim {
 namespace {
 
 /// What sums of shares of bytes may be off by.
 constexpr double kLessThanAByte = 0.5;
+
+/// How long a prefill replica keeps blocks that nobody reads (vLLM's
+/// VLLM_NIXL_ABORT_REQUEST_TIMEOUT). Without it, the two pools can wait for each other's blocks for
+/// ever.
+constexpr SimTime kKeptFor = SimTime::from_ms(480'000);
 
 }  // namespace
 
@@ -42,8 +48,7 @@ void Disaggregation::begin(NewSequence& sequence, const Request& request, std::s
   transfer.request = request;
   transfer.session = sequence.session;
   transfer.prefill = prefill;
-  transfer.last_block =
-      (request.input_tokens + config_.scheduler.block_size - 1) / config_.scheduler.block_size;
+  transfer.last_block = BlockSize(config_.scheduler.block_size).covering(request.input_tokens);
   sequence.max_tokens = 1;
   sequence.kv_role = config_.push ? KvRole::kPush : KvRole::kSend;
   if (config_.push) hand_over(sequence.ticket, now);
@@ -55,7 +60,8 @@ bool Disaggregation::prefill_ended(Ticket ticket, const SequenceOutcome& outcome
   transfer.phase = config_.push ? Phase::kDecode : Phase::kHandOver;
   transfer.prefill_outcome = outcome;
   transfer.kept = true;
-  add_load(transfer.prefill, -1, -transfer.request.input_tokens);
+  kept_.push_back({ticket, transfer.generation, outcome.last_token + kKeptFor});
+  loads_[transfer.prefill].add(-1, -transfer.request.input_tokens);
   if (!config_.push) {
     push_due(DueKind::kHandOver, ticket,
              outcome.last_token + prefill_front_after_ + config_.host.front_before);
@@ -65,18 +71,14 @@ bool Disaggregation::prefill_ended(Ticket ticket, const SequenceOutcome& outcome
   return true;
 }
 
-void Disaggregation::decode_ended(Ticket ticket, SequenceOutcome& outcome) {
+SequenceOutcome Disaggregation::decode_ended(Ticket ticket, SequenceOutcome outcome) {
   Transfer& transfer = transfers_[ticket];
   transfer.live = false;
-  if (transfer.prefill_outcome.outputs == 0) return;  // given up, and computed here
+  if (transfer.prefill_outcome.outputs == 0) return outcome;  // given up, and computed here
   outcome.scheduled = transfer.prefill_outcome.scheduled;
   outcome.prefix_hit_tokens = transfer.prefill_outcome.prefix_hit_tokens;
   outcome.preemptions += transfer.prefill_outcome.preemptions;
-}
-
-void Disaggregation::add_load(std::size_t replica, std::int64_t requests, std::int64_t tokens) {
-  loads_[replica].requests += requests;
-  loads_[replica].tokens += tokens;
+  return outcome;
 }
 
 void Disaggregation::push_due(DueKind kind, Ticket ticket, SimTime at, double bytes) {
@@ -88,7 +90,7 @@ void Disaggregation::hand_over(Ticket ticket, SimTime now) {
   Transfer& transfer = transfers_[ticket];
   const Request& request = transfer.request;
   const auto loads = std::span<const ReplicaLoad>(loads_).subspan(prefill_replicas_);
-  if (std::none_of(loads.begin(), loads.end(), [](const ReplicaLoad& l) { return l.up; })) {
+  if (!any_up(loads)) {
     held_.push_back(ticket);
     transfer.decode = kNowhere;
     return;
@@ -98,18 +100,8 @@ void Disaggregation::hand_over(Ticket ticket, SimTime now) {
     transfer.phase = Phase::kDecode;
     transfer.ready = static_cast<double>(transfer.last_block) * block_bytes();
   }
-  add_load(transfer.decode, 1, request.input_tokens + request.output_tokens);
-  NewSequence sequence;
-  sequence.ticket = ticket;
-  sequence.index = request.index;
-  sequence.id = request.id;
-  sequence.prompt = request.input_tokens;
-  sequence.max_tokens = request.output_tokens;
-  sequence.priority = request.priority;
-  sequence.arrival = now;
-  sequence.hash_block = request.hash_block;
-  sequence.hash_ids = request.hash_ids;
-  sequence.session = transfer.session;
+  loads_[transfer.decode].add(1, request.input_tokens + request.output_tokens);
+  NewSequence sequence = new_sequence(request, ticket, transfer.session, now);
   sequence.kv_role = transfer.failed ? KvRole::kLocal : KvRole::kReceive;
   replicas_[transfer.decode]->add(sequence, now);
   reschedule(transfer.decode);
@@ -174,8 +166,19 @@ void Disaggregation::send_what_is_ready(Ticket ticket, SimTime now) {
   }
 }
 
-SimTime Disaggregation::next_event() const {
-  return std::min(network_.next_event(), due_.empty() ? SimTime::max() : due_.top().time);
+SimTime Disaggregation::next_event() {
+  const SimTime due = due_.empty() ? SimTime::max() : due_.top().time;
+  return std::min({network_.next_event(), due, next_expiry()});
+}
+
+/// When the first of the kept blocks expire.
+SimTime Disaggregation::next_expiry() {
+  const auto gone = [this](const Kept& kept) {
+    const Transfer& transfer = transfers_[kept.ticket];
+    return transfer.generation != kept.generation || !transfer.live || !transfer.kept;
+  };
+  while (!kept_.empty() && gone(kept_.front())) kept_.pop_front();
+  return kept_.empty() ? SimTime::max() : kept_.front().until;
 }
 
 void Disaggregation::act(SimTime now) {
@@ -201,6 +204,11 @@ void Disaggregation::act(SimTime now) {
     }
   }
   while (const auto done = network_.take(now)) flow_landed(*done, now);
+  while (next_expiry() <= now) {
+    const Ticket ticket = kept_.front().ticket;
+    kept_.pop_front();
+    fail(ticket, now);
+  }
 }
 
 void Disaggregation::flow_landed(const FlowDone& done, SimTime now) {

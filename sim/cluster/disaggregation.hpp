@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,7 +32,7 @@ namespace servesim {
 /// A transfer is one flow for each pair of ranks that hold the same heads; whole blocks move.
 class Disaggregation {
  public:
-  /// Replicas and loads: the prefill ones first. `self` is the clock's actor that act() is due for.
+  /// Replicas and loads: the prefill ones first.
   Disaggregation(const DisaggregatedConfig& config, SimTime prefill_front_after,
                  std::size_t prefill_replicas, std::unique_ptr<Router> decode_router,
                  std::vector<std::unique_ptr<Replica>>& replicas, std::vector<ReplicaLoad>& loads,
@@ -42,8 +43,8 @@ class Disaggregation {
 
   /// Whether a sequence that has ended was the prefill of its request, which then goes on.
   bool prefill_ended(Ticket ticket, const SequenceOutcome& outcome);
-  /// The other half has ended: completes `outcome` with what the prefill knows of it.
-  void decode_ended(Ticket ticket, SequenceOutcome& outcome);
+  /// The other half has ended: its outcome, completed with what the prefill knows of it.
+  SequenceOutcome decode_ended(Ticket ticket, SequenceOutcome outcome);
   std::size_t decode_replica(Ticket ticket) const { return transfers_[ticket].decode; }
 
   void kv_wanted(Ticket ticket, std::int64_t cached, std::int64_t blocks, SimTime now);
@@ -59,10 +60,9 @@ class Disaggregation {
   /// The client has given the request up.
   void abandon(Ticket ticket, SimTime now);
   std::int64_t failed_transfers() const { return failed_; }
-  const Request& request_of(Ticket ticket) const { return transfers_[ticket].request; }
 
   /// When act() is due.
-  SimTime next_event() const;
+  SimTime next_event();
   void act(SimTime now);
 
   KvTransferStats stats(SimTime now) const;
@@ -110,9 +110,9 @@ class Disaggregation {
   void cancel_flows(Transfer& transfer, SimTime now);
   void fail(Ticket ticket, SimTime now);
   void release(Ticket ticket, SimTime now);
+  SimTime next_expiry();
   void take_from_decode(Ticket ticket, SimTime now);
   void find_another_decode(Ticket ticket, SimTime now);
-  void add_load(std::size_t replica, std::int64_t requests, std::int64_t tokens);
   void push_due(DueKind kind, Ticket ticket, SimTime at, double bytes = 0);
   void reschedule(std::size_t replica);
   double block_bytes() const { return config_.block_bytes; }
@@ -127,6 +127,13 @@ class Disaggregation {
   FlowNetwork network_;
   EventQueue<Due> due_;
   std::vector<Transfer> transfers_;  ///< by ticket
+  /// Blocks that a prefill replica keeps, and until when.
+  struct Kept {
+    Ticket ticket;
+    std::uint32_t generation;
+    SimTime until;
+  };
+  std::deque<Kept> kept_;  ///< the first to expire first
   struct Planned {
     Ticket ticket;
     std::int64_t blocks;  ///< computed by the step

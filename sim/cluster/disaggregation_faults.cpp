@@ -22,7 +22,7 @@ void Disaggregation::fail(Ticket ticket, SimTime now) {
   if (transfer.phase == Phase::kPrefill) {  // pushing: what is left of the prefill is of no use
     replicas_[transfer.prefill]->abort(ticket, now);
     reschedule(transfer.prefill);
-    add_load(transfer.prefill, -1, -transfer.request.input_tokens);
+    loads_[transfer.prefill].add(-1, -transfer.request.input_tokens);
     transfer.phase = Phase::kDecode;
   } else if (transfer.kept) {
     release(ticket, now);
@@ -39,7 +39,7 @@ void Disaggregation::take_from_decode(Ticket ticket, SimTime now) {
   if (transfer.decode == kNowhere) return;
   replicas_[transfer.decode]->abort(ticket, now);
   reschedule(transfer.decode);
-  add_load(transfer.decode, -1, -transfer.request.input_tokens - transfer.request.output_tokens);
+  loads_[transfer.decode].add(-1, -transfer.request.input_tokens - transfer.request.output_tokens);
 }
 
 /// The decode replica is gone, and the KV is still where it was computed.
@@ -100,7 +100,7 @@ void Disaggregation::abandon(Ticket ticket, SimTime now) {
   if (transfer.phase == Phase::kPrefill) {
     replicas_[transfer.prefill]->abort(ticket, now);
     reschedule(transfer.prefill);
-    add_load(transfer.prefill, -1, -transfer.request.input_tokens);
+    loads_[transfer.prefill].add(-1, -transfer.request.input_tokens);
     if (config_.push) take_from_decode(ticket, now);
   } else {
     if (transfer.phase == Phase::kDecode) take_from_decode(ticket, now);

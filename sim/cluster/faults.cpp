@@ -43,11 +43,6 @@ bool Simulation::act_other(std::size_t actor) {
   return true;
 }
 
-bool Simulation::some_replica_is_up() const {
-  return std::any_of(routed_.begin(), routed_.end(),
-                     [](const ReplicaLoad& load) { return load.up; });
-}
-
 bool Simulation::act_scenario() {
   const bool over = client_.exhausted() && std::none_of(tickets_.begin(), tickets_.end(),
                                                         [](const Live& live) { return live.live; });
@@ -76,7 +71,10 @@ void Simulation::replica_down(std::size_t replica) {
   done.kv.elapsed_s = 0;  // its successor counts the time from the start
   lost_[replica].add(done);
   replicas_[replica] = make_replica(replica, nullptr);
-  if (watched_) watch_replica(replica);
+  if (watched_) {
+    watch_replica(replica);
+    replicas_[replica]->report_level(now_);
+  }
   if (exhausted_) replicas_[replica]->expect_no_arrivals();
   clock_.set(replica, SimTime::max());
   loads_[replica] = {0, 0, false};
@@ -108,7 +106,7 @@ void Simulation::replica_up(std::size_t replica) {
 void Simulation::place_again(Ticket ticket) {
   Live& live = tickets_[ticket];
   live.replica = -1;
-  if (!some_replica_is_up()) {
+  if (!any_up(routed_)) {
     held_.push_back(ticket);
     return;
   }
@@ -135,18 +133,9 @@ void Simulation::time_out(Ticket ticket) {
     const auto replica = static_cast<std::size_t>(live.replica);
     replicas_[replica]->abort(ticket, now_);
     reschedule(replica);
-    --loads_[replica].requests;
-    loads_[replica].tokens -= live.input_tokens + live.output_tokens;
+    loads_[replica].add(-1, -live.input_tokens - live.output_tokens);
   }
-  RequestRecord record;
-  record.index = live.index;
-  record.id = live.id;
-  record.session = live.session_name;
-  record.arrival = live.arrival;
-  record.scheduled = record.first_token = record.last_token = kNever;
-  record.input_tokens = live.input_tokens;
-  record.output_tokens = live.output_tokens;
-  record.replica = live.replica;
+  RequestRecord record = record_of(live);
   record.status = RequestStatus::kUnfinished;
   record.reason = "timed out";
   observer_.on_request(record);

@@ -1,6 +1,7 @@
 /// Which replica takes a request.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,7 +17,17 @@ struct ReplicaLoad {
   std::int64_t requests = 0;
   std::int64_t tokens = 0;  ///< input and output tokens of these requests
   bool up = true;
+
+  void add(std::int64_t more_requests, std::int64_t more_tokens) {
+    requests += more_requests;
+    tokens += more_tokens;
+  }
 };
+
+inline bool any_up(std::span<const ReplicaLoad> replicas) {
+  return std::any_of(replicas.begin(), replicas.end(),
+                     [](const ReplicaLoad& load) { return load.up; });
+}
 
 /// Routes requests. Deterministic.
 class Router {

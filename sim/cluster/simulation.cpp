@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "cluster/new_sequence.hpp"
+#include "core/error.hpp"
+
 namespace servesim {
 namespace {
 
@@ -17,6 +20,18 @@ std::vector<Actor> actors_of(const ClusterConfig& config) {
   if (!config.scenario.empty()) actors.push_back(Actor::kScenario);
   if (config.request_timeout != SimTime::max()) actors.push_back(Actor::kDeadlines);
   return actors;
+}
+
+/// KV that is sent moves in whole blocks, and what was evicted or preempted has no second home.
+void validate_pool(const SchedulerConfig& config, const std::string& pool) {
+  const bool plain = config.region_rule == nullptr && config.layer_groups.windowed == 0 &&
+                     config.preemption_mode == PreemptionMode::kRecompute &&
+                     config.offload.tiers.empty();
+  if (plain) return;
+  throw InputError("the " + pool +
+                   " pool of a disaggregated cluster has contiguous KV, layer groups with windows, "
+                   "offload tiers, or preempts other than by recompute; accepted: paged KV of one "
+                   "group, recompute, no tiers");
 }
 
 /// KV that has landed may be used by the step that starts then; work that ends at its deadline has
@@ -52,6 +67,8 @@ Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, T
   routed_ = std::span<const ReplicaLoad>(loads_).first(static_cast<std::size_t>(config.replicas));
   if (config.disaggregated) {
     validate(config.disaggregated->scheduler);
+    validate_pool(config.scheduler, "prefill");
+    validate_pool(config.disaggregated->scheduler, "decode");
     front_after_ = config.disaggregated->host.front_after;
     decode_cost_ = parts.make_decode_cost_model();
   }
@@ -181,7 +198,7 @@ void Simulation::deliver(const Request& request, std::int64_t session, SimTime n
   if (first_arrival_ == kNever) begin(request.arrival);
   control_.requests_read.fetch_add(1, std::memory_order_relaxed);
   control_.simulated_ns.store(now.ns(), std::memory_order_relaxed);
-  const bool up = down_ == 0 || some_replica_is_up();
+  const bool up = down_ == 0 || any_up(routed_);
   const std::size_t replica = up ? router_->route(request, routed_) : 0;
   if (config_.max_queue > 0 && up && replicas_[replica]->policy().waiting() >= config_.max_queue) {
     reject(request, "the queue is full");
@@ -207,20 +224,9 @@ void Simulation::deliver(const Request& request, std::int64_t session, SimTime n
 
 void Simulation::send_to(std::size_t replica, Ticket ticket, const Request& request,
                          std::int64_t session, SimTime now) {
-  ++loads_[replica].requests;
-  loads_[replica].tokens += request.input_tokens + (split_ ? 0 : request.output_tokens);
+  loads_[replica].add(1, request.input_tokens + (split_ ? 0 : request.output_tokens));
   tickets_[ticket].replica = static_cast<std::int32_t>(replica);
-  NewSequence sequence;
-  sequence.ticket = ticket;
-  sequence.index = request.index;
-  sequence.id = request.id;
-  sequence.prompt = request.input_tokens;
-  sequence.max_tokens = request.output_tokens;
-  sequence.priority = request.priority;
-  sequence.arrival = now;
-  sequence.hash_block = request.hash_block;
-  sequence.hash_ids = request.hash_ids;
-  sequence.session = session;
+  NewSequence sequence = new_sequence(request, ticket, session, now);
   if (split_) split_->begin(sequence, request, replica, now);
   replicas_[replica]->add(sequence, now);
   reschedule(replica);
@@ -256,16 +262,8 @@ void Simulation::on_finished(Ticket ticket, const SequenceOutcome& outcome) {
     if (split_->prefill_ended(ticket, outcome)) return;
     live.replica = static_cast<std::int32_t>(split_->decode_replica(ticket));
   }
-  ReplicaLoad& load = loads_[static_cast<std::size_t>(live.replica)];
-  --load.requests;
-  load.tokens -= live.input_tokens + live.output_tokens;
-  if (split_) {
-    SequenceOutcome both = outcome;
-    split_->decode_ended(ticket, both);
-    report_completed(live, both);
-  } else {
-    report_completed(live, outcome);
-  }
+  loads_[static_cast<std::size_t>(live.replica)].add(-1, -live.input_tokens - live.output_tokens);
+  report_completed(live, split_ ? split_->decode_ended(ticket, outcome) : outcome);
   forget(ticket);
 }
 
@@ -276,18 +274,11 @@ void Simulation::forget(Ticket ticket) {
 }
 
 void Simulation::report_completed(Live& live, const SequenceOutcome& outcome) {
-  RequestRecord record;
-  record.index = live.index;
-  record.id = live.id;
-  record.session = live.session_name;
-  record.arrival = live.arrival;
+  RequestRecord record = record_of(live);
   record.scheduled = outcome.scheduled;
   record.first_token = outcome.first_token + front_after_;
   record.last_token = outcome.last_token + front_after_;
-  record.input_tokens = live.input_tokens;
-  record.output_tokens = live.output_tokens;
   record.generated_tokens = outcome.outputs;
-  record.replica = live.replica;
   record.prefix_hit_tokens = outcome.prefix_hit_tokens;
   record.preemptions = outcome.preemptions;
   observer_.on_request(record);
@@ -308,6 +299,19 @@ RequestRecord Simulation::record_of(const Request& request) const {
   return record;
 }
 
+RequestRecord Simulation::record_of(const Live& live) const {
+  RequestRecord record;
+  record.index = live.index;
+  record.id = live.id;
+  record.session = live.session_name;
+  record.arrival = live.arrival;
+  record.scheduled = record.first_token = record.last_token = kNever;
+  record.input_tokens = live.input_tokens;
+  record.output_tokens = live.output_tokens;
+  record.replica = live.replica;
+  return record;
+}
+
 void Simulation::reject(const Request& request, std::string_view reason) {
   RequestRecord record = record_of(request);
   record.status = RequestStatus::kRejected;
@@ -316,26 +320,18 @@ void Simulation::reject(const Request& request, std::string_view reason) {
 }
 
 void Simulation::report_unfinished() {
-  for (const Live& live : tickets_) {
-    if (!live.live) continue;
-    RequestRecord record;
-    record.index = live.index;
-    record.id = live.id;
-    record.session = live.session_name;
-    record.arrival = live.arrival;
-    record.scheduled = record.first_token = record.last_token = kNever;
-    record.input_tokens = live.input_tokens;
-    record.output_tokens = live.output_tokens;
-    record.replica = live.replica;
+  const bool stopped = control_.stop.load();
+  const auto report = [&](RequestRecord record, std::string_view reason) {
     record.status = RequestStatus::kUnfinished;
-    record.reason = live.replica < 0 ? "no replica was up" : "the run was stopped";
+    record.reason = reason;
     observer_.on_request(record);
+  };
+  for (const Live& live : tickets_) {
+    if (live.live) report(record_of(live), stopped ? "the run was stopped" : "no replica was up");
   }
   for (const Request& request : client_.unsent()) {
-    RequestRecord record = record_of(request);
-    record.status = RequestStatus::kUnfinished;
-    record.reason = "the run was stopped before it was sent";
-    observer_.on_request(record);
+    report(record_of(request), stopped ? "the run was stopped before it was sent"
+                                       : "a request that it waits for never ended");
   }
 }
 

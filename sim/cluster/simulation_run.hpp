@@ -77,6 +77,7 @@ class Simulation : public SequenceSink {
   void reject(const Request& request, std::string_view reason);
   void report_unfinished();
   RequestRecord record_of(const Request& request) const;
+  RequestRecord record_of(const Live& live) const;
   // What goes wrong: faults.cpp
   bool act_other(std::size_t actor);
   bool act_scenario();
@@ -85,7 +86,6 @@ class Simulation : public SequenceSink {
   void place_again(Ticket ticket);
   void act_deadlines();
   void time_out(Ticket ticket);
-  bool some_replica_is_up() const;
   void reschedule_others();
 
   void reschedule(std::size_t replica) { clock_.set(replica, replicas_[replica]->next_event()); }

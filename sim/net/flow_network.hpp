@@ -49,7 +49,6 @@ class FlowNetwork {
   /// Starts a transfer. Empty when no path is up. REQUIRES: bytes >= 0, time does not run back.
   std::optional<FlowId> start(VertexId from, VertexId to, double bytes, std::uint64_t tag,
                               SimTime now);
-  bool reachable(VertexId from, VertexId to) { return !routes_between(from, to).empty(); }
 
   /// When take() is due; SimTime::max() while nothing moves.
   SimTime next_event() const { return events_.empty() ? SimTime::max() : events_.top().time; }

@@ -1,5 +1,7 @@
 /// Replicas that die, links that drop, clients that give up: nothing is lost.
+#include "core/error.hpp"
 #include "core/rng.hpp"
+#include "kv/region_rules.hpp"
 #include "list_trace.hpp"
 #include "net/topology_loader.hpp"
 #include "run.hpp"
@@ -27,6 +29,55 @@ std::vector<Request> steady(int count, std::int64_t every_ms) {
   std::vector<Request> requests;
   for (int i = 0; i < count; ++i) requests.push_back(timed(i * every_ms, 100 + i % 37, 20));
   return requests;
+}
+
+std::shared_ptr<DisaggregatedConfig> decode_pool(const SchedulerConfig& scheduler,
+                                                 std::size_t replicas) {
+  auto decode = std::make_shared<DisaggregatedConfig>();
+  decode->scheduler = scheduler;
+  decode->block_bytes = 1e6;
+  const LinkSpec link{"wire", 1e9, SimTime(0), true};
+  decode->topology = std::make_shared<Topology>(star(link, replicas));
+  for (VertexId port = 0; port < replicas; ++port) decode->ports.push_back({port});
+  return decode;
+}
+
+/// One of the ways in which a single pool may keep or give up KV.
+void vary_memory(SchedulerConfig& config, std::uint64_t which) {
+  switch (which) {
+    case 0:
+      config.preemption_mode = PreemptionMode::kSwap;
+      config.swap_blocks = 50;
+      break;
+    case 1:
+      config.preemption_mode = PreemptionMode::kStall;
+      break;
+    case 2:
+      config.region_rule = region_pow2;
+      config.enable_prefix_caching = false;
+      break;
+    case 3:
+      config.layer_groups = {1, 1, 33, 2, 1};
+      config.enable_prefix_caching = false;
+      break;
+    case 4:
+      config.offload.tiers = {{"cpu", 50, 1e-5, 1e-6}};
+      config.enable_prefix_caching = true;
+      break;
+    case 5:
+      config.speculative.method = SpeculativeMethod::kNgram;
+      config.speculative.num_speculative_tokens = 3;
+      config.speculative.acceptance_rate = 0.7;
+      break;
+    case 6:
+      config.preemption_mode = PreemptionMode::kSwap;
+      config.swap_blocks = 50;
+      config.offload.tiers = {{"cpu", 50, 1e-5, 1e-6}};
+      config.enable_prefix_caching = true;
+      break;
+    default:
+      break;
+  }
 }
 
 }  // namespace
@@ -59,6 +110,36 @@ TEST_CASE("requests wait while nothing is up, and are unfinished if it stays so"
     CHECK(r.status == RequestStatus::kUnfinished);
     CHECK(r.reason == "no replica was up");
   }
+}
+
+TEST_CASE("a prompt whose KV finds no decode replica waits for one", "[faults]") {
+  for (const bool comes_back : {true, false}) {
+    Run run;
+    run.config.disaggregated = decode_pool(run.config.scheduler, 2);
+    run.config.scenario = {down(1, 1)};
+    if (comes_back) run.config.scenario.push_back(up(100, 1));
+    const auto r = run({timed(0, 100, 3)}).at(0);
+    CHECK(r.status == (comes_back ? RequestStatus::kCompleted : RequestStatus::kUnfinished));
+    CHECK(r.reason == (comes_back ? "" : "no replica was up"));
+    if (comes_back) CHECK(r.first_token > SimTime::from_ms(100));
+  }
+}
+
+TEST_CASE("pools refuse KV that cannot be sent or has a second home", "[faults]") {
+  const auto refuses = [](const auto& change) {
+    for (const bool of_decode : {false, true}) {
+      Run run;
+      const auto decode = decode_pool(run.config.scheduler, 2);
+      run.config.disaggregated = decode;
+      change(of_decode ? decode->scheduler : run.config.scheduler);
+      CHECK_THROWS_AS(run({timed(0, 100, 3)}), InputError);
+    }
+  };
+  refuses([](SchedulerConfig& c) { c.preemption_mode = PreemptionMode::kStall; });
+  refuses([](SchedulerConfig& c) { c.preemption_mode = PreemptionMode::kSwap; });
+  refuses([](SchedulerConfig& c) { c.region_rule = region_pow2; });
+  refuses([](SchedulerConfig& c) { c.layer_groups = {1, 1, 33, 2, 1}; });
+  refuses([](SchedulerConfig& c) { c.offload.tiers = {{"cpu", 50, 1e-5, 1e-6}}; });
 }
 
 TEST_CASE("a scenario that nobody lives to see does not prolong the run", "[faults]") {
@@ -102,7 +183,7 @@ TEST_CASE("a full queue refuses", "[faults]") {
 }
 
 TEST_CASE("whatever happens, every request ends once", "[faults]") {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
     INFO("seed " << seed);
     Rng rng(seed, "test.faults");
     Run run;
@@ -118,6 +199,7 @@ TEST_CASE("whatever happens, every request ends once", "[faults]") {
       config.enable_prefix_caching = rng.below(2) == 0;
     };
     randomise(run.config.scheduler);
+    if (!split) vary_memory(run.config.scheduler, rng.below(8));
     std::size_t replicas = static_cast<std::size_t>(run.config.replicas);
     if (split) {
       decode->scheduler = run.config.scheduler;
@@ -155,6 +237,7 @@ TEST_CASE("whatever happens, every request ends once", "[faults]") {
     REQUIRE(fates.size() == 150);
     for (const auto& [index, r] : fates) {
       if (run.config.request_timeout == SimTime::max()) {
+        INFO("request " << index << ": " << r.reason);
         CHECK(r.status == RequestStatus::kCompleted);
       } else if (r.status == RequestStatus::kUnfinished) {
         CHECK(r.reason == "timed out");
@@ -166,15 +249,23 @@ TEST_CASE("whatever happens, every request ends once", "[faults]") {
   }
 }
 
+TEST_CASE("a prefill replica keeps blocks for 480 s", "[faults]") {
+  Run run;
+  run.config.disaggregated = decode_pool(run.config.scheduler, 2);
+  run.config.scenario = {down(0, 1), up(479'000, 1)};
+  const SimTime up_at = SimTime::from_ms(479'000);
+  CHECK(run({timed(0, 100, 3)}).at(0).first_token ==
+        up_at + SimTime::from_ms(7) + SimTime::from_us(1010));
+  CHECK(run.outcome.faults.failed_transfers == 0);
+  run.config.scenario.back() = up(481'000, 1);  // too late: the prompt is computed again
+  CHECK(run({timed(0, 100, 3)}).at(0).first_token ==
+        SimTime::from_ms(481'000) + SimTime::from_us(2000));
+  CHECK(run.outcome.faults.failed_transfers == 1);
+}
+
 TEST_CASE("a link that drops makes the decode side compute the prompt", "[faults]") {
   Run run;
-  const auto decode = std::make_shared<DisaggregatedConfig>();
-  decode->scheduler = run.config.scheduler;
-  decode->block_bytes = 1e6;
-  const LinkSpec link{"wire", 1e9, SimTime(0), true};
-  decode->topology = std::make_shared<Topology>(star(link, 2));
-  decode->ports = {{0}, {1}};
-  run.config.disaggregated = decode;
+  run.config.disaggregated = decode_pool(run.config.scheduler, 2);
   run.config.scenario = {bandwidth(4, 0, 0)};
   const auto r = run({timed(0, 100, 3)}).at(0);  // prefill to 2 ms, KV to 9 ms
   CHECK(r.first_token == SimTime::from_ms(4) + SimTime::from_us(2000));

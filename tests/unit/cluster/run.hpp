@@ -72,6 +72,7 @@ class CheckedPolicy : public BatchPolicy {
     const KvUsage kv = policy_->kv_usage();
     REQUIRE(kv.internal >= 0);
     REQUIRE(kv.reserved >= 0);
+    REQUIRE(kv.allocated >= kv.internal + kv.reserved);
   }
   std::unique_ptr<BatchPolicy> policy_;
 };

@@ -9,6 +9,7 @@
 #include "hardware/hardware_loader.hpp"
 #include "list_trace.hpp"
 #include "model/model_loader.hpp"
+#include "net/topology_loader.hpp"
 #include "sched/policies/policies.hpp"
 #include "support/catch.hpp"
 
@@ -39,7 +40,10 @@ class StepWatcher : public Observer {
     Last& last = last_[report.replica];
     REQUIRE(report.scheduled >= last.scheduled);
     REQUIRE(report.last_scheduled >= report.scheduled);
+    EngineStats& sum = sums[report.replica];
+    add_kv(sum.kv, last, report);
     last.scheduled = report.last_scheduled;
+    last.kv = report.kv_last;
     if (report.steps == 0) return;
     REQUIRE(report.begin >= last.end);
     REQUIRE(report.begin >= report.scheduled);
@@ -51,7 +55,6 @@ class StepWatcher : public Observer {
     const bool before = report.scheduled < wish.singly_from;
     if (before) REQUIRE(report.last_scheduled < wish.singly_from);
     stretches += report.steps > 1 ? 1 : 0;
-    EngineStats& sum = sums[report.replica];
     sum.steps += report.steps;
     sum.scheduled_seqs += report.steps * report.seqs();
     sum.scheduled_tokens += report.steps * report.decode_tokens + report.prefill_tokens();
@@ -64,7 +67,20 @@ class StepWatcher : public Observer {
  private:
   struct Last {
     SimTime scheduled, end;
+    KvUsage kv;
   };
+
+  /// The level stays as it was told until the next report.
+  static void add_kv(KvIntegral& kv, const Last& last, const StepReport& report) {
+    const double held = (report.scheduled - last.scheduled).seconds();
+    const KvLevels& stretch = report.kv_integral;
+    const auto filled =
+        static_cast<double>(last.kv.allocated - last.kv.internal - last.kv.reserved);
+    kv.used += held * filled + 1e-9 * (stretch.allocated - stretch.internal - stretch.reserved);
+    kv.internal += held * static_cast<double>(last.kv.internal) + 1e-9 * stretch.internal;
+    kv.reserved += held * static_cast<double>(last.kv.reserved) + 1e-9 * stretch.reserved;
+  }
+
   std::map<std::int32_t, Last> last_;
   std::map<std::uint64_t, SimTime> out_;
 };
@@ -85,6 +101,20 @@ struct WatchCase {
   ClusterParts parts;
 };
 
+/// A decode pool of its own, over slow wires.
+std::shared_ptr<DisaggregatedConfig> decode_pool(const ClusterConfig& config, bool push) {
+  auto decode = std::make_shared<DisaggregatedConfig>();
+  decode->scheduler = config.scheduler;
+  decode->push = push;
+  decode->layers = 4;
+  decode->block_bytes = 1e6;
+  const auto replicas = static_cast<std::size_t>(config.replicas) + 1;
+  const LinkSpec wire{"wire", 1e9, SimTime(500), true};
+  decode->topology = std::make_shared<Topology>(star(wire, replicas));
+  for (VertexId port = 0; port < replicas; ++port) decode->ports.push_back({port});
+  return decode;
+}
+
 WatchCase random_case(std::mt19937& random) {
   WatchCase c;
   c.config.replicas = 1 + random() % 2;
@@ -97,6 +127,12 @@ WatchCase random_case(std::mt19937& random) {
   const bool is_static = random() % 3 == 0;
   c.config.scheduler.async_scheduling = !is_static && random() % 2 == 0;
   c.parts.make_policy = is_static ? make_static : make_chunked;
+  if (!c.config.scheduler.enable_prefix_caching && random() % 2 == 0) {
+    c.config.scheduler.layer_groups = {1, 2, 1 + static_cast<std::int64_t>(random() % 100), 3, 1};
+  } else if (!is_static && random() % 2 == 0) {
+    c.config.disaggregated = decode_pool(c.config, random() % 2 == 0);
+    c.parts.make_decode_policy = c.parts.make_policy;
+  }
   c.parts.make_router = make_round_robin;
   if (random() % 2 == 0) {
     c.parts.make_cost_model = [] { return std::make_unique<LinearCostModel>(5000, 10); };
@@ -106,6 +142,7 @@ WatchCase random_case(std::mt19937& random) {
                                                  load_hardware("h100-sxm"), DeploymentSpec{});
     };
   }
+  c.parts.make_decode_cost_model = c.parts.make_cost_model;
   return c;
 }
 
@@ -146,6 +183,9 @@ TEST_CASE("watched runs are those not watched, and their steps add up to them") 
       const EngineStats& sum = watched.sums[static_cast<std::int32_t>(i)];
       REQUIRE(seen[i].busy == plain[i].busy);
       REQUIRE(seen[i].kv.used == Approx(plain[i].kv.used));
+      REQUIRE(sum.kv.used == Approx(plain[i].kv.used).epsilon(1e-9));
+      REQUIRE(sum.kv.internal == Approx(plain[i].kv.internal).epsilon(1e-9).margin(1e-9));
+      REQUIRE(sum.kv.reserved == Approx(plain[i].kv.reserved).epsilon(1e-9).margin(1e-9));
       REQUIRE(sum.steps == plain[i].steps);
       REQUIRE(sum.scheduled_seqs == plain[i].scheduled_seqs);
       REQUIRE(sum.scheduled_tokens == plain[i].scheduled_tokens);
