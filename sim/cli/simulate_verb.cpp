@@ -147,6 +147,24 @@ TimelineWindow timeline_window(const FlagSet& flags) {
   return parse_timeline_window(flags.value("timeline-window"));
 }
 
+/// Ends the timeline, if there is one, and says what it left out.
+void finish_timeline(Outputs& outputs, const RunnerOutcome& outcome, bool quiet,
+                     const std::string& command) {
+  if (outputs.timeline() == nullptr) return;
+  const RunResult& result = *outcome.results.front();
+  outputs.timeline()->finish(fmt::format("{}, {}", result.trace, result.policy), command);
+  const std::string warning = outputs.timeline()->warning();
+  if (!quiet && !warning.empty()) fmt::print(stderr, "simulate: {}\n", warning);
+}
+
+RunSpec base_spec(const FlagSet& flags) {
+  RunSpec base;
+  base.engine_config = flags.value("engine-config");
+  base.seed =
+      static_cast<std::uint64_t>(parse_integer(flags.value("seed", "0"), "--seed", 0, INT64_MAX));
+  return base;
+}
+
 }  // namespace
 
 FlagSet simulate_flags() {
@@ -201,10 +219,7 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
     write_stdout(fmt::format("servesim {}\n", version()));
     return 0;
   }
-  RunSpec base;
-  base.engine_config = flags.value("engine-config");
-  base.seed =
-      static_cast<std::uint64_t>(parse_integer(flags.value("seed", "0"), "--seed", 0, INT64_MAX));
+  const RunSpec base = base_spec(flags);
   const bool quiet = flags.given("quiet");
   RunnerOptions options;
   options.threads = thread_count(flags);
@@ -236,10 +251,7 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
   const std::optional<Comparison> comparison = compare_runs(plan.planned, outcome.results, columns);
   const std::string json = json_of(outcome, comparison, command, base.seed);
   if (!outcome.interrupted) {
-    if (outputs.timeline() != nullptr) {
-      const RunResult& result = *outcome.results.front();
-      outputs.timeline()->finish(fmt::format("{}, {}", result.trace, result.policy), command);
-    }
+    finish_timeline(outputs, outcome, quiet, command);
     outputs.commit(json,
                    outputs.report() ? report_of(plan, outcome.results, command, base.seed) : "");
   }
@@ -247,10 +259,6 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
     write_stdout(json);
   } else if (!quiet) {
     write_stdout(table_of(plan, outcome.results, comparison, style_for(STDOUT_FILENO)));
-  }
-  if (outputs.timeline() != nullptr && !quiet && !outcome.interrupted) {
-    const std::string warning = outputs.timeline()->warning();
-    if (!warning.empty()) fmt::print(stderr, "simulate: {}\n", warning);
   }
   if (outcome.interrupted) {
     fmt::print(stderr, "simulate: interrupted; no output file was written\n");

@@ -32,15 +32,52 @@ Topic load() {
 Topic policies() {
   return {"policies",
           "how a step's batch is chosen",
-          "static      takes a batch, decodes until its last sequence has finished, repeats\n"
-          "continuous  sequences join and leave at every step, prompts are prefilled whole\n"
-          "chunked     decodes first, the rest of the token budget goes to prompt chunks\n"
-          "The last two follow vLLM's V1 scheduler step for step. --max-num-seqs and\n"
-          "--max-num-batched-tokens bound a step; flags that contradict a policy are refused.",
+          "static         takes a batch, decodes until its last sequence has finished, repeats\n"
+          "continuous     sequences join and leave at every step, prompts are prefilled whole\n"
+          "chunked        decodes first, the rest of the token budget goes to prompt chunks\n"
+          "disaggregated  prefill and decode on different replicas (`simulate help clusters`)\n"
+          "continuous and chunked follow vLLM's V1 scheduler step for step; both pools of\n"
+          "disaggregated run chunked. --max-num-seqs and --max-num-batched-tokens bound a step;\n"
+          "flags that contradict a policy are refused.",
           {"simulate --trace workloads/chat.jsonl --policy static,continuous,chunked "
            "--num-prompts 500",
            "simulate --trace workloads/code.jsonl --max-num-batched-tokens 2048,8192 "
            "--num-prompts 300"}};
+}
+
+Topic clusters() {
+  return {
+      "clusters",
+      "routers, prefill and decode apart, faults",
+      "--replicas N puts N equal engines behind a --router (`simulate list routers`).\n"
+      "--policy disaggregated has a pool of --prefill-replicas and one of --decode-replicas. The\n"
+      "KV of each prompt crosses --kv-link: a name from `simulate list links` or\n"
+      "`simulate list topologies`, or a file. --kv-transfer pulls it after prefill or pushes it\n"
+      "layer by layer; --prefill and --decode change engine flags of one pool. --scenario FILE\n"
+      "takes replicas and links down and up again; --max-queue bounds how many requests wait at a\n"
+      "replica, --request-timeout how long a client waits.",
+      {"simulate --trace workloads/chat.jsonl --replicas 4 --router round-robin,prefix-aware "
+       "--num-prompts 500",
+       "simulate --trace workloads/chat.jsonl --policy disaggregated --prefill-replicas 2 "
+       "--kv-link ib-ndr400,100gbe --num-prompts 300"}};
+}
+
+Topic memory() {
+  return {
+      "memory",
+      "the KV pool, allocators, pressure, tiers",
+      "What --gpu-memory-utilization leaves beside weights and activations is the KV pool, in\n"
+      "blocks of --block-size tokens; --num-gpu-blocks-override sets their number. --kv paged\n"
+      "gives out blocks, contiguous:max, :pow2 and :oracle a region per request. When there is\n"
+      "no block for a sequence's next token, --preemption-mode recompute frees its KV and\n"
+      "computes it again, swap copies it to --swap-space and back; stall admits only what fits to\n"
+      "its end. --kv-offload cpu:64GiB,nvme:1TiB keeps what the prefix cache evicts.\n"
+      "--kv-cache-dtype and --num-kv-heads make the KV smaller. `simulate size` says what fits.",
+      {"simulate --trace workloads/chat.jsonl --num-prompts 500 --max-model-len 16384 "
+       "--kv paged,contiguous:oracle,contiguous:max",
+       "simulate --trace workloads/chat.jsonl --num-prompts 1000 --request-rate inf "
+       "--num-gpu-blocks-override 6000 --preemption-mode recompute,swap,stall",
+       "simulate size --model llama-3-8b --context 8192 --batch 32,64 --kv-cache-dtype auto,fp8"}};
 }
 
 Topic comparing() {
@@ -59,13 +96,14 @@ Topic comparing() {
        "--request-rate 4,16,64 --num-prompts 500"}};
 }
 
-Topic search() {
+Topic slo() {
   return {"slo",
           "latency targets, goodput, capacity",
           "--goodput ttft:500 tpot:50 e2el:10000 sets targets in milliseconds; a request is good\n"
           "when it meets all that are set. `simulate` reports good requests per second;\n"
           "`simulate search` finds the highest request rate at which --attainment (0.99) of the\n"
-          "requests are good, for one configuration or for each of a space, and the best of them.",
+          "requests are good, for one configuration or for each of a space, and the best of them;\n"
+          "its --report shows the Pareto front.",
           {"simulate --trace workloads/chat.jsonl --goodput ttft:500 tpot:50 --num-prompts 500",
            "simulate search --trace workloads/chat.jsonl --goodput ttft:500 tpot:50 "
            "--num-prompts 1000",
@@ -74,14 +112,19 @@ Topic search() {
 }
 
 Topic outputs() {
-  return {"outputs",
-          "tables, JSON, records, logs",
-          "Results go to standard output, talk and progress to standard error. --json FILE writes\n"
-          "everything (- is stdout, instead of the table), --requests FILE a row per request,\n"
-          "--schedule-log FILE every decision of the scheduler. Files appear whole or not at all.\n"
-          "Exit codes: 0 done, 2 bad usage, input or configuration, 1 our fault, 130 interrupted.\n"
-          "Colour only on a terminal, never when NO_COLOR is set.",
-          {"simulate --trace workloads/chat.jsonl --num-prompts 100 --json -"}};
+  return {
+      "outputs",
+      "tables, JSON, records, logs, reports",
+      "Results go to standard output, talk and progress to standard error. --json FILE writes\n"
+      "everything (- is stdout, instead of the table), --requests FILE a row per request,\n"
+      "--schedule-log FILE every decision of the scheduler, --report FILE.html all runs in one\n"
+      "page with charts, --timeline FILE the steps and requests of one run for Perfetto. Files\n"
+      "appear whole or not at all.\n"
+      "Exit codes: 0 done, 2 bad usage, input or configuration, 1 our fault, 130 interrupted.\n"
+      "Colour only on a terminal, never when NO_COLOR is set.",
+      {"simulate --trace workloads/chat.jsonl --num-prompts 100 --json -",
+       "simulate --trace workloads/chat.jsonl --num-prompts 100 --report report.html "
+       "--timeline timeline.json.gz"}};
 }
 
 Topic cost() {
@@ -98,8 +141,8 @@ Topic cost() {
 }  // namespace
 
 const std::vector<Topic>& topics() {
-  static const std::vector<Topic> kAll{traces(), load(),    policies(), comparing(),
-                                       search(), outputs(), cost()};
+  static const std::vector<Topic> kAll{traces(),    load(), policies(), clusters(), memory(),
+                                       comparing(), slo(),  outputs(),  cost()};
   return kAll;
 }
 

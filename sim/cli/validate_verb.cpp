@@ -25,7 +25,8 @@ std::string default_data() {
 
 FlagSet validate_flags() {
   FlagSet flags("validate",
-                "Checks predictions against published measurements; nothing is fitted to them.");
+                "Checks predictions against published measurements. Which of them parameters were "
+                "fitted to, the report says.");
   flags.group("What and where");
   flags.add({"data", "DIR",
              "Folder with public_*.csv tables and serving/RUN/ folders [shared/measured beside the "

@@ -29,8 +29,8 @@ std::set<std::string> flags_of(const std::string& verb) {
   return flags;
 }
 
-const std::vector<std::string> kTopics{"traces", "load",    "policies", "comparing",
-                                       "slo",    "outputs", "cost"};
+const std::vector<std::string> kTopics{"traces",    "load", "policies", "clusters", "memory",
+                                       "comparing", "slo",  "outputs",  "cost"};
 
 /// Completions of the last of `words`.
 std::string completed(const std::vector<std::string>& words) {
