@@ -52,9 +52,11 @@ double peak_flops(const HardwareSpec& hardware, WeightFormat format) {
 RooflineCostModel::RooflineCostModel(const ModelSpec& model, const HardwareSpec& hardware,
                                      const DeploymentSpec& deployment)
     : costs_(model, hardware, deployment),
+      split_(model.layers, deployment.pipeline_parallel),
       ranks_(static_cast<double>(deployment.tensor_parallel)),
-      peak_flops_(ranks_ * servesim::peak_flops(hardware, deployment.weights)),
-      peak_bytes_per_s_(ranks_ * hardware.hbm_bytes_per_s),
+      stages_(static_cast<double>(deployment.pipeline_parallel)),
+      peak_flops_(stages_ * ranks_ * servesim::peak_flops(hardware, deployment.weights)),
+      peak_bytes_per_s_(stages_ * ranks_ * hardware.hbm_bytes_per_s),
       drafts_(deployment.draft_tokens > 0),
       heat_time_constant_s_(hardware.heat_time_constant_s) {}
 
@@ -106,8 +108,9 @@ void RooflineCostModel::add_decode_work(StepCost& cost, double tokens) const {
 }
 
 int RooflineCostModel::level_within(int level, double compute_bound_s, double seconds) const {
-  const Heat half =
-      next_heat(Heat{heat_at(level)}, compute_bound_s / 2, SimTime::from_seconds(seconds / 2));
+  const double half_of_stage = 2 * stages_;
+  const Heat half = next_heat(Heat{heat_at(level)}, compute_bound_s / half_of_stage,
+                              SimTime::from_seconds(seconds / half_of_stage));
   return std::max(level_of(half), level);
 }
 

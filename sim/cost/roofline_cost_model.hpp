@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "cost/pipeline_split.hpp"
 #include "cost/rank_costs.hpp"
 #include "cost/step_cost_model.hpp"
 
@@ -35,6 +36,7 @@ class RooflineCostModel final : public StepCostModel {
   /// x' = (x + c/tau)/(1 + t/tau) for t elapsed seconds, c of them compute-bound: the implicit
   /// Euler step of tau dx/dt = c/t - x. Stays within [0, 1] for any t and needs no exp().
   Heat next_heat(Heat heat, double compute_bound_s, SimTime elapsed) const override;
+  std::span<const SimTime> stages(const StepCost& cost) override { return split_(cost); }
   double peak_flops() const override { return peak_flops_; }
   double peak_bytes_per_s() const override { return peak_bytes_per_s_; }
 
@@ -77,7 +79,9 @@ class RooflineCostModel final : public StepCostModel {
   void add_decode_work(StepCost& cost, double tokens) const;
 
   RankCosts costs_;
+  PipelineSplit split_;
   double ranks_;
+  double stages_;
   double peak_flops_;
   double peak_bytes_per_s_;
   bool drafts_;
