@@ -16,7 +16,8 @@ Replica::Replica(std::unique_ptr<BatchPolicy> policy, std::shared_ptr<StepCostMo
       max_in_flight_(static_cast<std::size_t>(policy_->batches_in_flight())),
       constant_steps_(cost_->decode_step_is_constant()),
       block_size_(policy_->block_size()),
-      stages_(cost_->stages(StepCost{}).size()) {}
+      stages_(cost_->stages(StepCost{}).size()),
+      has_pipeline_(stages_.size() > 1) {}
 
 void Replica::add(const NewSequence& sequence, SimTime now) {
   if (stretch_left_ > 0 && policy_->arrival_matters()) {

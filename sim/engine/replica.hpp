@@ -106,7 +106,7 @@ class Replica {
   Flight start(const StepPlan& plan, SimTime now);
   SimTime launch(SimTime now, SimTime duration);
   SimTime launch_pipelined(const StepCost& cost, SimTime now);
-  bool has_pipeline() const { return stages_.size() > 1; }
+  bool has_pipeline() const { return has_pipeline_; }
   /// When the device, or the first stage of the pipeline, has done what it has.
   SimTime next_begin() const { return has_pipeline() ? stages_.front().end : device_free_; }
   SimTime with_transfer(const StepPlan& plan, SimTime compute);
@@ -163,6 +163,7 @@ class Replica {
   std::array<Flight, kMostPipelineStages> flights_;  ///< the oldest first
   std::size_t in_flight_ = 0;
   std::vector<StageRun> stages_;  ///< what each stage did last; one without a pipeline
+  bool has_pipeline_;
   SimTime next_event_ = SimTime::max();
   SimTime last_begin_;   ///< when the batch launched last starts on the device
   SimTime device_free_;  ///< and when it ends

@@ -23,7 +23,9 @@ VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, 
       pool_(config_.num_gpu_blocks - 1, block_size_, config_.enable_prefix_caching),
       lanes_(static_cast<std::size_t>(config_.pipeline_parallel), DecodeLane(block_size_, store_)),
       lane_(lanes_.data()),
-      records_(std::bit_ceil(std::max<std::size_t>(lanes_.size(), 2))) {
+      has_pipeline_(lanes_.size() > 1),
+      records_(std::bit_ceil(std::max<std::size_t>(lanes_.size(), 2))),
+      record_mask_(records_.size() - 1) {
   if (config_.region_rule != nullptr) {
     regions_.emplace(config_.region_rule, pool_.usable(), config_.max_model_len);
   }

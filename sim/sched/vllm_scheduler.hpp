@@ -193,9 +193,9 @@ class VllmScheduler : public BatchPolicy {
     return {pool_.shared_again() * config_.block_size, pool_.shared_blocks() * config_.block_size};
   }
   Record& record_of(std::int64_t step) {
-    return records_[static_cast<std::size_t>(step) & (records_.size() - 1)];
+    return records_[static_cast<std::size_t>(step) & record_mask_];
   }
-  bool has_pipeline() const { return lanes_.size() > 1; }
+  bool has_pipeline() const { return has_pipeline_; }
   DecodeGroup& group() { return lane_->group; }
   /// Whether it is in the group whose step is planned.
   bool is_member(SeqId id) const { return store_[id].grouped && &lanes_[store_[id].lane] == lane_; }
@@ -222,10 +222,12 @@ class VllmScheduler : public BatchPolicy {
   std::optional<RegionTable> regions_;   ///< contiguous KV: the pool then counts single slots
   std::vector<DecodeLane> lanes_;        ///< one for each stage of the pipeline
   DecodeLane* lane_;                     ///< whose step is planned, or was last
+  bool has_pipeline_;
 
   std::int64_t step_ = 0;        ///< plan() calls so far, extended ones included
   std::int64_t committed_ = 0;   ///< commit() calls so far, extended ones included
   std::vector<Record> records_;  ///< by step, modulo their number, a power of two
+  std::size_t record_mask_;      ///< their number less one
   StepPlan plan_;
   std::vector<Finished> finished_;
   PrefixMatch match_;
