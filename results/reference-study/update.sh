@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The reference study: three policies on every workload, and the highest rate each sustains under a latency target.
-#   results/reference-study/update.sh       writes README.md, comparison.txt, capacity.csv and space.csv beside this script
+#   results/reference-study/update.sh       writes README.md, comparison.txt, report.html, capacity.csv, space.csv and space.html
+# beside this script
 # Needs the release build and the public traces ($SERVESIM_SHARED/traces or ../shared/traces beside the project).
 # Everything is deterministic but the times. SERVESIM_DB keeps the runs, so that an interrupted update goes on.
 set -euo pipefail
@@ -19,7 +20,7 @@ done
 
 # As the traces have them, 3,000 requests each.
 "$program" $(printf -- '--trace %s ' "${traces[@]}") --policy static,continuous,chunked --num-prompts 3000 \
-  --no-progress >"$out/comparison.txt"
+  --no-progress --report "$out/report.html" >"$out/comparison.txt"
 
 # The capacity of each policy on each trace. A trace on which no policy meets the target is named instead.
 header=
@@ -41,7 +42,7 @@ done
 conv=$public/azure-llm-2023/AzureLLMInferenceTrace_conv.csv
 TIMEFORMAT='%U %S %R'
 times=$({ time "$program" search --trace "$conv" --model llama-2-70b --space "$out/space.json" --goodput ttft:500 tpot:50 \
-  --gpu-hour-cost 2.5 --export "$out/space.csv" --no-progress >"$out/space.txt"; } 2>&1)
+  --gpu-hour-cost 2.5 --export "$out/space.csv" --report "$out/space.html" --no-progress >"$out/space.txt"; } 2>&1)
 read -r user system real <<<"$times"
 
 {
@@ -51,10 +52,10 @@ read -r user system real <<<"$times"
 Made by \`results/reference-study/update.sh\`: llama-3.1-8b on one h100-sxm unless a table says otherwise, vLLM's defaults.
 
 - [comparison.txt](comparison.txt): static, continuous and chunked batching on the four shipped workloads and three public traces at
-  the traces' own load, the first 3,000 requests of each; paired differences; the verdict.
+  the traces' own load, the first 3,000 requests of each; paired differences; the verdict. The same with charts: [report.html](report.html).
 - [capacity.csv](capacity.csv): the highest request rate of each policy at which 95 % of requests meet \`ttft:2000 tpot:50\`, whole traces.
 - [space.csv](space.csv): 216 configurations of llama-2-70b ([space.json](space.json)) on the Azure conversation trace, a capacity search each,
-  99 % within \`ttft:500 tpot:50\`.
+  99 % within \`ttft:500 tpot:50\`. The Pareto front and the best of them: [space.html](space.html).
 
 ## Verdict on the policies
 \`\`\`text
