@@ -73,6 +73,18 @@ std::string scalar_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+/// A setting of a configuration; of its two pools both, where they differ.
+std::string setting_text(const Json& config, const char* name) {
+  if (config.contains(name)) return scalar_text(config.at(name));
+  if (!config.contains("prefill")) return {};
+  const auto of = [&](const char* pool) {
+    return scalar_text(config.at(pool).value(name, Json(nullptr)));
+  };
+  const std::string prefill = of("prefill");
+  const std::string decode = of("decode");
+  return prefill == decode ? prefill : fmt::format("{} + {}", prefill, decode);
+}
+
 constexpr std::array kConfigColumns{"model",
                                     "hardware",
                                     "policy",
@@ -133,7 +145,9 @@ std::string search_csv(const SearchResult& result) {
     text += front ? ",1" : ",0";
     const Json resolved = entry.value("config", Json::object());
     const Json metrics = config.metrics.is_object() ? config.metrics : Json::object();
-    for (const char* name : kConfigColumns) column(resolved, name);
+    for (const char* name : kConfigColumns) {
+      text += fmt::format(",{}", csv_field(setting_text(resolved, name)));
+    }
     for (const char* name : kMetricColumns) column(metrics, name);
     std::string settings;
     for (const auto& [name, value] : config.varied) {
