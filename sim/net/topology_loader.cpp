@@ -147,6 +147,9 @@ class Builder {
   }
 
   void add_vertex(const std::string& name, VertexKind kind) {
+    if (topology_.vertices() == static_cast<std::size_t>(kMostVertices)) {
+      throw InputError(fmt::format("{}: more than {} vertices", origin_, kMostVertices));
+    }
     located([&] { topology_.add_vertex(name, kind); });
   }
 
