@@ -253,6 +253,21 @@ void write_results(const SearchOutcome& outcome, const SearchOutputs& outputs, c
   }
 }
 
+/// The axes of the command line and of --space.
+std::vector<AxisValues> searched_axes(const FlagSet& flags) {
+  const std::vector<AxisValues> given = given_axes(flags);
+  check_search_axes(given);
+  return flags.given("space") ? join_axes(given, read_space(flags.value("space"))) : given;
+}
+
+int say_interrupted(const SearchOutcome& outcome, std::size_t tasks, bool kept) {
+  fmt::print(stderr, "simulate: interrupted with {} of {} configurations done; {}\n",
+             outcome.result.evaluated.size(), tasks,
+             kept ? "the same command goes on from there"
+                  : "nothing was kept (--results-db FILE keeps every run)");
+  return kInterruptedExit;
+}
+
 }  // namespace
 
 FlagSet search_flags() {
@@ -288,11 +303,7 @@ int run_search_verb(const std::vector<std::string>& arguments, const std::string
   const GpuHourCost price(flags.values("gpu-hour-cost"));
   SearchOptions options;
   options.settings = settings_of(flags);
-  const std::vector<AxisValues> given = given_axes(flags);
-  check_search_axes(given);
-  const std::vector<AxisValues> space =
-      flags.given("space") ? read_space(flags.value("space")) : std::vector<AxisValues>();
-  const std::vector<AxisValues> axes = join_axes(given, space);
+  const std::vector<AxisValues> axes = searched_axes(flags);
   std::vector<SearchTask> tasks = make_tasks(axes, options.settings, price);
   const std::vector<ResolvedRun> runs = feasible(tasks);
   const SearchOutputs outputs = check_outputs(flags, axes);
@@ -313,13 +324,7 @@ int run_search_verb(const std::vector<std::string>& arguments, const std::string
   options.store = store.get();
   catch_interrupts();
   const SearchOutcome outcome = run_search(tasks, trace, options);
-  if (outcome.interrupted) {
-    fmt::print(stderr, "simulate: interrupted with {} of {} configurations done; {}\n",
-               outcome.result.evaluated.size(), tasks.size(),
-               store ? "the same command goes on from there"
-                     : "nothing was kept (--results-db FILE keeps every run)");
-    return kInterruptedExit;
-  }
+  if (outcome.interrupted) return say_interrupted(outcome, tasks.size(), store != nullptr);
   if (!outcome.result.best) throw nobody(outcome.result);
   const std::string report =
       outputs.report.empty() ? "" : search_report(outcome.result, tasks, trace, command);
