@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "sched/scheduler_config.hpp"
 
 namespace servesim {
 namespace {
@@ -104,6 +105,9 @@ std::vector<Axis> setup_axes() {
            "A name from `simulate list hardware` or a profile.json [h100-sxm]", &RunSpec::hardware),
       integer("tensor-parallel-size", Scope::kEngine, "GPUs that share each layer [1]",
               &RunSpec::tensor_parallel_size, 1, 1024),
+      integer("pipeline-parallel-size", Scope::kEngine,
+              "Stages that share the layers, a batch in flight in each [1]",
+              &RunSpec::pipeline_parallel_size, 1, kMostPipelineStages),
       integer("replicas", Scope::kLoad, "Engines behind the router [1]", &RunSpec::replicas, 1,
               65536),
       text("router", Scope::kLoad, "NAME", "A name from `simulate list routers` [round-robin]",

@@ -9,15 +9,20 @@
 namespace servesim {
 namespace {
 
-std::string engine_text(const std::string& hardware, std::int64_t tensor_parallel) {
-  std::string text = fmt::format("{} x {}", tensor_parallel, hardware);
-  if (tensor_parallel > 1) text += fmt::format(" (TP {})", tensor_parallel);
-  return text;
+std::string engine_text(const std::string& hardware, std::int64_t tensor_parallel,
+                        std::int64_t pipeline_parallel = 1) {
+  const std::string text = fmt::format("{} x {}", tensor_parallel * pipeline_parallel, hardware);
+  if (pipeline_parallel > 1) {
+    return fmt::format("{} (TP {}, PP {})", text, tensor_parallel, pipeline_parallel);
+  }
+  return tensor_parallel > 1 ? fmt::format("{} (TP {})", text, tensor_parallel) : text;
 }
 
 std::string gpus_text(const ResolvedRun& run) {
   if (run.hardware == "none") return "linear step time";
-  if (!run.cluster.disaggregated) return engine_text(run.hardware, run.tensor_parallel_size);
+  if (!run.cluster.disaggregated) {
+    return engine_text(run.hardware, run.tensor_parallel_size, run.pipeline_parallel_size);
+  }
   return fmt::format(
       "prefill on {} of {}, decode on {} of {}, KV over {}", run.cluster.replicas,
       engine_text(run.hardware, run.tensor_parallel_size), run.cluster.disaggregated->replicas,

@@ -124,6 +124,7 @@ void Resolver::resolve_flags(const RunSpec& spec, ResolvedRun& run) {
   run.model = engine.inputs.model.name;
   run.hardware = engine.inputs.hardware.name;
   run.tensor_parallel_size = engine.inputs.deployment.tensor_parallel;
+  run.pipeline_parallel_size = engine.inputs.deployment.pipeline_parallel;
   run.model_context = engine.inputs.model.max_position;
   run.cluster.scheduler = engine.scheduler;
   run.cluster.host = engine.host;

@@ -30,6 +30,7 @@ struct ResolvedRun {
   LoadOptions load;
   std::string policy, kv, model, hardware;
   std::int64_t tensor_parallel_size = 1;
+  std::int64_t pipeline_parallel_size = 1;
   std::int64_t model_context =
       0;  ///< the longest sequence of the model; 0: it has no limit of its own
   /// Of disaggregated runs: the two pools, of which all that is above describes the prefill one.
@@ -49,7 +50,9 @@ struct ResolvedRun {
     return cluster.disaggregated ? decode_tensor_parallel_size * cluster.disaggregated->replicas
                                  : 0;
   }
-  std::int64_t gpus() const { return tensor_parallel_size * cluster.replicas + decode_gpus(); }
+  std::int64_t gpus() const {
+    return tensor_parallel_size * pipeline_parallel_size * cluster.replicas + decode_gpus();
+  }
 };
 
 /// Resolves runs against one set of registries; models and GPUs are read once.

@@ -55,6 +55,7 @@ std::int64_t resolve_blocks(const RunSpec& spec, const CostInputs& inputs,
   options.weights = inputs.deployment.weights;
   options.kv = inputs.deployment.kv;
   options.tensor_parallel = inputs.deployment.tensor_parallel;
+  options.pipeline_parallel = inputs.deployment.pipeline_parallel;
   options.gpu_memory_utilization = spec.gpu_memory_utilization.value_or(0.92);
   options.max_num_batched_tokens = scheduler.max_num_batched_tokens;
   options.max_num_seqs = scheduler.max_num_seqs;
@@ -79,6 +80,7 @@ std::int64_t resolve_blocks(const RunSpec& spec, const CostInputs& inputs,
 DeploymentSpec deployment_of(const RunSpec& spec) {
   DeploymentSpec deployment;
   deployment.tensor_parallel = spec.tensor_parallel_size.value_or(1);
+  deployment.pipeline_parallel = spec.pipeline_parallel_size.value_or(1);
   deployment.weights = parse_weight_format(spec.quantization.value_or("none"));
   deployment.kv = parse_kv_format(spec.kv_cache_dtype.value_or("auto"));
   deployment.attention = parse_attention_kind(spec.attention.value_or("flash"));
@@ -169,6 +171,7 @@ Resolver::Engine Resolver::resolve_engine(const RunSpec& spec, const std::string
                    {"hardware", inputs.hardware.name},
                    {"hardware_hash", inputs.hardware.hash},
                    {"tensor_parallel_size", inputs.deployment.tensor_parallel},
+                   {"pipeline_parallel_size", inputs.deployment.pipeline_parallel},
                    {"dtype", spec.dtype.value_or("auto")},
                    {"quantization", spec.quantization.value_or("none")},
                    {"kv_cache_dtype", spec.kv_cache_dtype.value_or("auto")},

@@ -15,7 +15,7 @@ struct RunSpec {
   std::int64_t hash_block_size = 0;  ///< 0: as the format says
 
   std::optional<std::string> policy, kv, model, hardware, router;
-  std::optional<std::int64_t> tensor_parallel_size, replicas;
+  std::optional<std::int64_t> tensor_parallel_size, pipeline_parallel_size, replicas;
   std::optional<std::int64_t> prefill_replicas, decode_replicas;
   std::optional<std::string> kv_link, kv_transfer;
   std::optional<std::string> prefill, decode;  ///< KEY=VALUE,...: settings of one pool

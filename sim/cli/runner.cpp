@@ -130,10 +130,10 @@ EngineResult engine_result(const KvFacts& kv, std::span<const EngineStats> engin
 void fill_in_engines(const ResolvedRun& run, const ClusterOutcome& outcome, RunResult& result) {
   const std::span<const EngineStats> engines = outcome.engines;
   const auto first = static_cast<std::size_t>(run.cluster.replicas);
-  const std::unique_ptr<StepCostModel> cost = run.parts.make_cost_model();
+  const auto cost = run.parts.make_cost_model();
   static_cast<EngineResult&>(result) = engine_result(run.kv_facts, engines, *cost);
   if (!run.cluster.disaggregated) return;
-  const std::unique_ptr<StepCostModel> decode_cost = run.parts.make_decode_cost_model();
+  const auto decode_cost = run.parts.make_decode_cost_model();
   result.pools.push_back(
       {engine_result(run.kv_facts, engines.first(first), *cost), "prefill", run.hardware});
   result.pools.push_back({engine_result(run.decode_kv_facts, engines.subspan(first), *decode_cost),
@@ -150,6 +150,11 @@ void fill_in_engines(const ResolvedRun& run, const ClusterOutcome& outcome, RunR
   result.peak_bytes_per_s = mean(&EngineResult::peak_bytes_per_s);
 }
 
+std::uint64_t requests_of(const LoadOptions& load, const TraceSource& trace) {
+  const std::uint64_t total = trace.summary().requests;
+  return load.num_prompts > 0 ? std::min<std::uint64_t>(load.num_prompts, total) : total;
+}
+
 /// `observer` passes on to `metrics`, or is it.
 RunResult carry_out(const ResolvedRun& run, const TraceSource& trace, MetricsCollector& metrics,
                     Observer& observer, ScheduleLogWriter* log, RunControl& control) {
@@ -163,6 +168,7 @@ RunResult carry_out(const ResolvedRun& run, const TraceSource& trace, MetricsCol
     both.add(timeline);
   }
   const std::unique_ptr<TraceReader> reader = apply_load(trace.open(), run.load);
+  metrics.expect(requests_of(run.load, trace));
   RunResult result;
   TicketNames* names = log != nullptr ? &log->names() : nullptr;
   ClusterOutcome outcome =
@@ -212,9 +218,7 @@ RunResult run_one(const ResolvedRun& run, const TraceSource& trace, const RunTap
 }
 
 std::uint64_t requests_of(const ResolvedRun& run, const TraceSet& traces) {
-  const std::uint64_t total = traces.at(run.trace_path, run.trace).summary().requests;
-  const std::uint64_t limit = run.load.num_prompts;
-  return limit > 0 ? std::min(limit, total) : total;
+  return requests_of(run.load, traces.at(run.trace_path, run.trace));
 }
 
 RunnerOutcome run_all(const std::vector<ResolvedRun>& runs, const TraceSet& traces,

@@ -46,6 +46,26 @@ void check_plain_policy(const RunSpec& spec, const std::string& name) {
          "this policy takes requests first come, first served");
 }
 
+/// What a pipeline does not go with, flag by flag.
+void check_pipeline(const RunSpec& spec, const PolicyEntry& policy) {
+  if (spec.pipeline_parallel_size.value_or(1) == 1) return;
+  const auto refuse_with = [&spec](bool given, std::string_view flag, std::string_view why) {
+    if (!given) return;
+    throw InputError(
+        fmt::format("--pipeline-parallel-size {} {}: {}", *spec.pipeline_parallel_size, flag, why));
+  };
+  refuse_with(policy.disaggregated || !policy.vllm_engine,
+              "--policy " + spec.policy.value_or("chunked"),
+              "only the engines of --policy continuous and chunked have pipelines here");
+  refuse_with(spec.async_scheduling.value_or(false), "--async-scheduling",
+              "the batches in flight in the stages take its place");
+  refuse_with(spec.speculative_method.has_value(), "--speculative-method",
+              "speculative decoding is not modelled on a pipeline");
+  refuse_with(spec.preemption_mode == "swap", "--preemption-mode swap",
+              "accepted: recompute, stall");
+  refuse_with(spec.kv_offload.has_value(), "--kv-offload", "tiers are not modelled on a pipeline");
+}
+
 SpeculativeConfig speculative_settings(const RunSpec& spec) {
   SpeculativeConfig config;
   if (!spec.speculative_method) {
@@ -132,6 +152,7 @@ SchedulerConfig scheduler_settings(const RunSpec& spec, const std::string& polic
                                    const PolicyEntry& policy, const AllocatorEntry& allocator,
                                    const ModelSpec& model, const HardwareSpec& hardware) {
   check_chunked_prefill(spec, policy_name, policy);
+  check_pipeline(spec, policy);
   const bool contiguous = allocator.region_rule != nullptr;
   if (contiguous) check_contiguous(spec, spec.kv.value_or(""));
   if (!policy.vllm_engine) check_plain_policy(spec, policy_name);
@@ -155,7 +176,9 @@ SchedulerConfig scheduler_settings(const RunSpec& spec, const std::string& polic
   config.scheduler_reserve_full_isl = spec.scheduler_reserve_full_isl.value_or(true);
   config.speculative = speculative_settings(spec);
   // vLLM turns asynchronous scheduling off for n-gram drafting, which runs on the host.
-  const bool async = policy.vllm_engine && config.speculative.method != SpeculativeMethod::kNgram;
+  config.pipeline_parallel = spec.pipeline_parallel_size.value_or(1);
+  const bool async = policy.vllm_engine && config.pipeline_parallel == 1 &&
+                     config.speculative.method != SpeculativeMethod::kNgram;
   config.async_scheduling = spec.async_scheduling.value_or(async);
   return config;
 }

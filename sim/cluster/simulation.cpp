@@ -26,12 +26,13 @@ std::vector<Actor> actors_of(const ClusterConfig& config) {
 void validate_pool(const SchedulerConfig& config, const std::string& pool) {
   const bool plain = config.region_rule == nullptr && config.layer_groups.windowed == 0 &&
                      config.preemption_mode == PreemptionMode::kRecompute &&
-                     config.offload.tiers.empty();
+                     config.offload.tiers.empty() && config.pipeline_parallel == 1;
   if (plain) return;
-  throw InputError("the " + pool +
-                   " pool of a disaggregated cluster has contiguous KV, layer groups with windows, "
-                   "offload tiers, or preempts other than by recompute; accepted: paged KV of one "
-                   "group, recompute, no tiers");
+  throw InputError(
+      "the " + pool +
+      " pool of a disaggregated cluster has contiguous KV, layer groups with windows, "
+      "offload tiers, a pipeline, or preempts other than by recompute; accepted: paged "
+      "KV of one group, recompute, no tiers, no pipeline");
 }
 
 /// KV that has landed may be used by the step that starts then; work that ends at its deadline has

@@ -70,10 +70,10 @@ struct ClusterConfig {
 /// The parts a run is made of; each call makes a fresh one. All replicas share one cost model.
 struct ClusterParts {
   PolicyFactory make_policy;
-  std::function<std::unique_ptr<StepCostModel>()> make_cost_model;
+  std::function<std::shared_ptr<StepCostModel>()> make_cost_model;
   RouterFactory make_router;
   PolicyFactory make_decode_policy{};  ///< of disaggregated runs, as the next
-  std::function<std::unique_ptr<StepCostModel>()> make_decode_cost_model{};
+  std::function<std::shared_ptr<StepCostModel>()> make_decode_cost_model{};
 };
 
 /// What crossed one link.

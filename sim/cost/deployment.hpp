@@ -19,6 +19,7 @@ struct DeploymentSpec {
   WeightFormat weights = WeightFormat::k16Bit;
   KvFormat kv = KvFormat::k16Bit;
   std::int64_t tensor_parallel = 1;
+  std::int64_t pipeline_parallel = 1;  ///< stages that the layers are split over
   AttentionKind attention = AttentionKind::kFlash;
   std::int64_t attention_top_k = 0;  ///< tokens a query reads at most (sparse attention); 0: all
   /// Draft tokens per step of an EAGLE-style draft model: one layer and the LM head for each. 0:

@@ -24,8 +24,10 @@ SimTime whole_ns(double us, std::string_view what) {
 
 }  // namespace
 
-LinearCostModel::LinearCostModel(double base_us, double per_token_us)
-    : base_(whole_ns(base_us, "base_us")), per_token_(whole_ns(per_token_us, "per_token_us")) {
+LinearCostModel::LinearCostModel(double base_us, double per_token_us, std::int64_t stages)
+    : base_(whole_ns(base_us, "base_us")),
+      per_token_(whole_ns(per_token_us, "per_token_us")),
+      split_(stages, stages) {
   if (base_ + per_token_ == SimTime()) {
     throw InputError(
         "step-time linear: base_us and per_token_us are both 0; a step must take time");

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost/pipeline_split.hpp"
 #include "cost/step_cost_model.hpp"
 
 namespace servesim {
@@ -15,12 +16,14 @@ class LinearCostModel final : public StepCostModel {
  public:
   /// Microseconds, resolved to whole nanoseconds. Throws InputError when either is negative or
   /// above 1e12, or both are zero (a step must take time).
-  LinearCostModel(double base_us, double per_token_us);
+  /// With a pipeline, each of `stages` takes an equal part.
+  LinearCostModel(double base_us, double per_token_us, std::int64_t stages = 1);
 
   StepCost price(const StepShape& shape, Heat heat) override;
   DecodeStep decode_step(std::int64_t seqs, std::int64_t context, const SharedContext& shared,
                          Heat& heat) override;
   bool decode_step_is_constant() const override { return true; }
+  std::span<const SimTime> stages(const StepCost& cost) override { return split_(cost); }
   Heat next_heat(Heat heat, double compute_bound_s, SimTime elapsed) const override;
 
  private:
@@ -28,6 +31,7 @@ class LinearCostModel final : public StepCostModel {
 
   SimTime base_;
   SimTime per_token_;
+  PipelineSplit split_;
   std::vector<std::unique_ptr<StepCost>> decode_;  ///< by seqs, filled when first asked for
 };
 

@@ -76,6 +76,15 @@ RankCosts::RankCosts(const ModelSpec& model, const HardwareSpec& hardware,
     all_reduce_ = hardware.all_reduce_for(tp, deployment.kernels);
     if (!deployment.custom_all_reduce) all_reduce_->custom_cap_bytes = 0;
   }
+  if (deployment.pipeline_parallel > 1) {
+    if (hardware.kernels_of(deployment.kernels).all_reduce.empty()) {
+      throw InputError(fmt::format(
+          "pipeline-parallel-size {}: the profile of {} has no all-reduce times, from which the "
+          "time of a send between stages is taken",
+          deployment.pipeline_parallel, hardware.name));
+    }
+    send_ = hardware.all_reduce_for(2, deployment.kernels).nccl;
+  }
   set_sizes();
   set_decode_coefficients();
 }
@@ -167,7 +176,19 @@ PartCosts RankCosts::body(std::int64_t tokens, double heat) const {
     parts.add(Component::kAllReduce,
               all_reduce(*all_reduce_, kBytes16 * m * rank_.hidden) * (2 * layers));
   }
+  if (send_) parts.add(Component::kPipelineSend, sends(m));
   return parts;
+}
+
+/// Handing hidden states and residual on from stage to stage, each rank its part of them (vLLM's
+/// IntermediateTensors). NCCL's all-reduce over two GPUs carries every byte once each way, in two
+/// hops; a send is one of them.
+KernelCost RankCosts::sends(double m) const {
+  constexpr double kTensors = 2;
+  const double bytes = kTensors * kBytes16 * m * rank_.hidden / d(deployment_.tensor_parallel);
+  KernelCost cost;
+  cost.seconds = (all_reduce_us(*send_, bytes) - send_->latency_us / 2) * 1e-6;
+  return cost * d(deployment_.pipeline_parallel - 1);
 }
 
 /// The LM head; `gather` receives the exchange of logits between ranks.

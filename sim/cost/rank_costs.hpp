@@ -101,6 +101,7 @@ class RankCosts {
   KernelCost gated_mlp(double m, double intermediate, double heat) const;
   KernelCost moe_layer(double m, double heat) const;
   KernelCost layer_elementwise(double m) const;
+  KernelCost sends(double m) const;
   KernelCost logits(double rows, double heat, KernelCost& gather) const;
   void set_sizes();
   void set_decode_coefficients();
@@ -118,7 +119,8 @@ class RankCosts {
   SmoothMax prefill_max_;
   MachineRates machine_;
   std::optional<AllReduceParameters> all_reduce_;
-  double full_layers_ = 0;  ///< with the passes of a draft layer
+  std::optional<AllReduceAlgorithm> send_;  ///< with a pipeline: an all-reduce over two GPUs
+  double full_layers_ = 0;                  ///< with the passes of a draft layer
   double windowed_layers_ = 0;
   double per_token_s_ = 0;
   double l2_tokens_ = 0;  ///< of one layer's KV that stay in L2

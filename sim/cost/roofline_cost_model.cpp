@@ -6,7 +6,7 @@
 namespace servesim {
 namespace {
 
-/// Entries per heat level beyond which a memo starts anew.
+/// Steps of more tokens than this are rare, and priced afresh.
 constexpr std::size_t kMostMemoised = std::size_t{1} << 14;
 
 constexpr std::size_t index(Component component) {
@@ -21,14 +21,24 @@ double sum(const std::array<double, kComponentCount>& seconds) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
+void add(StepCost& cost, Component component, const KernelCost& part, double ranks) {
+  cost.seconds[index(component)] += part.seconds;
+  cost.compute_bound_s += part.compute_bound_s;
+  cost.flops += part.flops * ranks;
+  cost.hbm_bytes += part.hbm_bytes * ranks;
+}
+
 void add(StepCost& cost, const PartCosts& other, double ranks) {
   for (std::size_t i = 0; i < kComponentCount; ++i) {
-    const KernelCost& part = other.parts[i];
-    cost.seconds[i] += part.seconds;
-    cost.compute_bound_s += part.compute_bound_s;
-    cost.flops += part.flops * ranks;
-    cost.hbm_bytes += part.hbm_bytes * ranks;
+    add(cost, static_cast<Component>(i), other.parts[i], ranks);
   }
+}
+
+void add(StepCost& cost, const StepCost& other) {
+  for (std::size_t i = 0; i < kComponentCount; ++i) cost.seconds[i] += other.seconds[i];
+  cost.compute_bound_s += other.compute_bound_s;
+  cost.flops += other.flops;
+  cost.hbm_bytes += other.hbm_bytes;
 }
 
 }  // namespace
@@ -42,9 +52,11 @@ double peak_flops(const HardwareSpec& hardware, WeightFormat format) {
 RooflineCostModel::RooflineCostModel(const ModelSpec& model, const HardwareSpec& hardware,
                                      const DeploymentSpec& deployment)
     : costs_(model, hardware, deployment),
+      split_(model.layers, deployment.pipeline_parallel),
       ranks_(static_cast<double>(deployment.tensor_parallel)),
-      peak_flops_(ranks_ * servesim::peak_flops(hardware, deployment.weights)),
-      peak_bytes_per_s_(ranks_ * hardware.hbm_bytes_per_s),
+      stages_(static_cast<double>(deployment.pipeline_parallel)),
+      peak_flops_(stages_ * ranks_ * servesim::peak_flops(hardware, deployment.weights)),
+      peak_bytes_per_s_(stages_ * ranks_ * hardware.hbm_bytes_per_s),
       drafts_(deployment.draft_tokens > 0),
       heat_time_constant_s_(hardware.heat_time_constant_s) {}
 
@@ -52,27 +64,42 @@ int RooflineCostModel::level_of(Heat heat) {
   return std::clamp(static_cast<int>(heat.x * kHeatLevels + 0.5), 0, kHeatLevels);
 }
 
-const PartCosts& RooflineCostModel::body(std::int64_t tokens, int level) {
-  Memo& memo = body_[static_cast<std::size_t>(level)];
-  if (const auto found = memo.find(tokens); found != memo.end()) return found->second;
-  if (memo.size() >= kMostMemoised) memo.clear();
-  const double heat = heat_at(level);
-  return memo.emplace(tokens, costs_.body(tokens, heat)).first->second;
+template <typename Price>
+const RooflineCostModel::TokenCost& RooflineCostModel::priced(Memo& memo, std::int64_t tokens,
+                                                              int level, Price price) {
+  const auto make = [&](TokenCost& made) {
+    made = TokenCost{};
+    add(made.cost, price(tokens, heat_at(level)), ranks_);
+    made.seconds = sum(made.cost.seconds);
+    made.level_within = level_within(level, made.cost.compute_bound_s, made.seconds);
+  };
+  const auto at = static_cast<std::size_t>(tokens);
+  if (at >= kMostMemoised) {
+    make(not_kept_);
+    return not_kept_;
+  }
+  std::vector<std::uint32_t>& places = memo[static_cast<std::size_t>(level)];
+  if (at >= places.size()) places.resize(std::max(at + 1, 2 * places.size()));
+  if (places[at] == 0) {
+    make(token_costs_.emplace_back());
+    places[at] = static_cast<std::uint32_t>(token_costs_.size());
+  }
+  return token_costs_[places[at] - 1];
 }
 
-const PartCosts& RooflineCostModel::head(std::int64_t rows, int level) {
-  Memo& memo = head_[static_cast<std::size_t>(level)];
-  if (const auto found = memo.find(rows); found != memo.end()) return found->second;
-  if (memo.size() >= kMostMemoised) memo.clear();
-  const double heat = heat_at(level);
-  return memo.emplace(rows, costs_.head(rows, heat)).first->second;
+const RooflineCostModel::TokenCost& RooflineCostModel::body(std::int64_t tokens, int level) {
+  return priced(body_, tokens, level,
+                [this](std::int64_t n, double heat) { return costs_.body(n, heat); });
 }
 
-const PartCosts& RooflineCostModel::drafting(std::int64_t seqs, int level) {
-  Memo& memo = drafting_[static_cast<std::size_t>(level)];
-  if (const auto found = memo.find(seqs); found != memo.end()) return found->second;
-  if (memo.size() >= kMostMemoised) memo.clear();
-  return memo.emplace(seqs, costs_.drafting(seqs, heat_at(level))).first->second;
+const RooflineCostModel::TokenCost& RooflineCostModel::head(std::int64_t rows, int level) {
+  return priced(head_, rows, level,
+                [this](std::int64_t n, double heat) { return costs_.head(n, heat); });
+}
+
+const RooflineCostModel::TokenCost& RooflineCostModel::drafting(std::int64_t seqs, int level) {
+  return priced(drafting_, seqs, level,
+                [this](std::int64_t n, double heat) { return costs_.drafting(n, heat); });
 }
 
 void RooflineCostModel::add_decode_work(StepCost& cost, double tokens) const {
@@ -81,22 +108,28 @@ void RooflineCostModel::add_decode_work(StepCost& cost, double tokens) const {
 }
 
 int RooflineCostModel::level_within(int level, double compute_bound_s, double seconds) const {
-  const Heat half =
-      next_heat(Heat{heat_at(level)}, compute_bound_s / 2, SimTime::from_seconds(seconds / 2));
+  const double half_of_stage = 2 * stages_;
+  const Heat half = next_heat(Heat{heat_at(level)}, compute_bound_s / half_of_stage,
+                              SimTime::from_seconds(seconds / half_of_stage));
   return std::max(level_of(half), level);
+}
+
+/// All but attention.
+StepCost RooflineCostModel::linear_parts(std::int64_t tokens, std::int64_t sampled,
+                                         std::int64_t seqs, int level) {
+  StepCost cost = body(tokens, level).cost;
+  add(cost, head(sampled, level).cost);
+  if (drafts_) add(cost, drafting(seqs, level).cost);
+  return cost;
 }
 
 std::unique_ptr<RooflineCostModel::DecodeEntry> RooflineCostModel::make_decode_entry(
     std::int64_t seqs, int start_level) {
   auto entry = std::make_unique<DecodeEntry>();
   if (seqs <= 0) return entry;
-  StepCost start;
-  add(start, body(seqs, start_level), ranks_);
-  const int level = level_within(start_level, start.compute_bound_s, sum(start.seconds));
+  const int level = body(seqs, start_level).level_within;
   entry->new_tokens = static_cast<double>(seqs);
-  add(entry->rest, body(seqs, level), ranks_);
-  add(entry->rest, head(seqs, level), ranks_);
-  if (drafts_) add(entry->rest, drafting(seqs, level), ranks_);
+  entry->rest = linear_parts(seqs, seqs, seqs, level);
   add_decode_work(entry->rest, entry->new_tokens);
   entry->rest_s = sum(entry->rest.seconds);
   entry->rest.total = nearest_ns(entry->rest_s);
@@ -119,11 +152,29 @@ const RooflineCostModel::DecodeEntry& RooflineCostModel::decode_entry(std::int64
   return *last_entry_;
 }
 
+/// Seconds of attention. Steps of a stretch differ by one token per sequence: a few are priced
+/// together, which the processor does side by side.
+double RooflineCostModel::attention_ahead(const DecodeEntry& entry, std::int64_t seqs,
+                                          std::int64_t context, const SharedContext& shared) {
+  const bool follows = seqs == ahead_.seqs && context == ahead_.context && shared == ahead_.shared;
+  if (!follows || ahead_.next == ahead_.end) {
+    ahead_.next = 0;
+    ahead_.end = follows ? ahead_.seconds.size() : 1;
+    double tokens = static_cast<double>(context) + entry.new_tokens;
+    for (std::size_t i = 0; i < ahead_.end; ++i, tokens += entry.new_tokens) {
+      ahead_.seconds[i] = costs_.decode_attention_seconds(entry.attention, tokens, shared);
+    }
+    ahead_.seqs = seqs;
+    ahead_.shared = shared;
+  }
+  ahead_.context = context + seqs;
+  return ahead_.seconds[ahead_.next++];
+}
+
 DecodeStep RooflineCostModel::decode_step(std::int64_t seqs, std::int64_t context,
                                           const SharedContext& shared, Heat& heat) {
   const DecodeEntry& entry = decode_entry(seqs, level_of(heat));
-  const double attention_s = costs_.decode_attention_seconds(
-      entry.attention, static_cast<double>(context) + entry.new_tokens, shared);
+  const double attention_s = attention_ahead(entry, seqs, context, shared);
   const SimTime total = nearest_ns(entry.rest_s + attention_s);
   heat = next_heat(heat, entry.rest.compute_bound_s, total);
   return DecodeStep{total, attention_s, &entry.rest};
@@ -149,24 +200,17 @@ StepCost RooflineCostModel::price(const StepShape& shape, Heat heat) {
       shape.sampled == shape.decode_seqs) {
     return decode_only(shape, start_level);
   }
-  StepCost start;
-  add(start, body(tokens, start_level), ranks_);
-  const int level = level_within(start_level, start.compute_bound_s, sum(start.seconds));
-  StepCost cost;
-  add(cost, body(tokens, level), ranks_);
-  add(cost, head(shape.sampled, level), ranks_);
-  if (drafts_) {
-    add(cost, drafting(shape.decode_seqs + std::ssize(shape.chunks), level), ranks_);
-  }
+  const int level = body(tokens, start_level).level_within;
+  StepCost cost =
+      linear_parts(tokens, shape.sampled, shape.decode_seqs + std::ssize(shape.chunks), level);
   if (shape.decode_seqs > 0) {
     const auto cached = static_cast<double>(shape.decode_context + shape.decode_tokens);
     cost.seconds[index(Component::kAttentionDecode)] = costs_.decode_attention_seconds(
         costs_.decode_attention(shape.decode_seqs), cached, shape.shared);
     add_decode_work(cost, cached);
   }
-  PartCosts prefill;
-  prefill.add(Component::kAttentionPrefill, costs_.prefill_attention(shape.chunks, heat_at(level)));
-  add(cost, prefill, ranks_);
+  add(cost, Component::kAttentionPrefill, costs_.prefill_attention(shape.chunks, heat_at(level)),
+      ranks_);
   cost.total = nearest_ns(sum(cost.seconds));
   return cost;
 }
@@ -196,7 +240,8 @@ AttentionWork RooflineCostModel::decode_attention_work() const {
 
 Heat RooflineCostModel::next_heat(Heat heat, double compute_bound_s, SimTime elapsed) const {
   const double tau = heat_time_constant_s_;
-  return Heat{(heat.x * tau + compute_bound_s) / (tau + elapsed.seconds())};
+  const double inverse = 1 / (tau + elapsed.seconds());  // need not wait for the heat
+  return Heat{(heat.x * tau + compute_bound_s) * inverse};
 }
 
 }  // namespace servesim

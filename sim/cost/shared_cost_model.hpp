@@ -9,11 +9,11 @@
 
 namespace servesim {
 
-using MakeCostModel = std::function<std::unique_ptr<StepCostModel>()>;
+using MakeCostModel = std::function<std::shared_ptr<StepCostModel>()>;
 
-/// What makes models like `make`, all those of one thread being handles on one instance, which the
-/// thread keeps for later calls with the same `key` (the last few of them). Prices are pure, so
-/// results do not change. REQUIRES: makers with equal keys make equal models.
+/// What hands out, instead of a new model each time, one that the thread keeps for later calls with
+/// the same `key` (the last few of them). Prices are pure, so results do not change. REQUIRES:
+/// makers with equal keys make equal models.
 MakeCostModel share_cost_model(MakeCostModel make, std::string key);
 
 }  // namespace servesim

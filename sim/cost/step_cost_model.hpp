@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "core/time.hpp"
@@ -20,12 +21,13 @@ enum class Component : std::uint8_t {
   kSampling,
   kAllReduce,
   kMoe,
-  kDraft,       ///< the draft model of speculative decoding
-  kHost,        ///< host time that is not hidden behind the GPU (added by the engine)
-  kKvTransfer,  ///< KV moved before a step, as far as it is not hidden (added by the engine)
-  kOther,       ///< the whole of a `linear` step
+  kDraft,         ///< the draft model of speculative decoding
+  kPipelineSend,  ///< activations handed on from stage to stage
+  kHost,          ///< host time that is not hidden behind the GPU (added by the engine)
+  kKvTransfer,    ///< KV moved before a step, as far as it is not hidden (added by the engine)
+  kOther,         ///< the whole of a `linear` step
 };
-inline constexpr std::size_t kComponentCount = 12;
+inline constexpr std::size_t kComponentCount = 13;
 inline constexpr std::array<std::string_view, kComponentCount> kComponentNames{"gemm",
                                                                                "attention_prefill",
                                                                                "attention_decode",
@@ -35,6 +37,7 @@ inline constexpr std::array<std::string_view, kComponentCount> kComponentNames{"
                                                                                "all_reduce",
                                                                                "moe",
                                                                                "draft",
+                                                                               "pipeline_send",
                                                                                "host",
                                                                                "kv_transfer",
                                                                                "other"};
@@ -90,6 +93,14 @@ class StepCostModel {
   /// at once.
   virtual bool decode_step_is_constant() const { return false; }
 
+  /// How the time of a step whose price is `cost` divides among the stages of a pipeline, each with
+  /// what it takes to hand its activations on. ENSURES: adds up to cost.total. A single stage
+  /// unless the model was made for more. Good until the next call.
+  virtual std::span<const SimTime> stages(const StepCost& cost) {
+    whole_ = cost.total;
+    return {&whole_, 1};
+  }
+
   /// Exact per-token work of decode attention: what price() adds to flops and hbm_bytes per token
   /// of decode_context.
   virtual AttentionWork decode_attention_work() const { return {}; }
@@ -100,6 +111,9 @@ class StepCostModel {
   /// Peak rates of the whole engine, for MFU and MBU; 0 when the model knows none.
   virtual double peak_flops() const { return 0; }
   virtual double peak_bytes_per_s() const { return 0; }
+
+ private:
+  SimTime whole_;
 };
 
 }  // namespace servesim

@@ -10,6 +10,7 @@ void EngineStats::add(const EngineStats& other) {
   scheduled_seqs += other.scheduled_seqs;
   scheduled_tokens += other.scheduled_tokens;
   busy += other.busy;
+  bubbles += other.bubbles;
   last_step_end = std::max(last_step_end, other.last_step_end);
   for (std::size_t i = 0; i < kComponentCount; ++i) seconds[i] += other.seconds[i];
   flops += other.flops;

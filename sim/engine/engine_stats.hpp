@@ -25,7 +25,8 @@ struct EngineStats : SchedulerCounters {
   std::int64_t steps = 0;           ///< steps with at least one token
   std::int64_t scheduled_seqs = 0;  ///< sum of sequences over steps: / steps = mean batch size
   std::int64_t scheduled_tokens = 0;
-  SimTime busy;  ///< time in which a step ran
+  SimTime busy;     ///< time in which a step ran; of a pipeline, the mean over its stages
+  SimTime bubbles;  ///< time in which stages of a pipeline stood idle while others ran, their mean
   SimTime last_step_end;
   std::array<double, kComponentCount> seconds{};
   double flops = 0;

@@ -13,9 +13,10 @@ Replica::Replica(std::unique_ptr<BatchPolicy> policy, std::shared_ptr<StepCostMo
       sink_(sink),
       host_step_(host_step),
       wait_for_arrivals_(wait_for_arrivals),
-      max_in_flight_(policy_->batches_in_flight()),
+      max_in_flight_(static_cast<std::size_t>(policy_->batches_in_flight())),
       constant_steps_(cost_->decode_step_is_constant()),
-      block_size_(policy_->block_size()) {}
+      block_size_(policy_->block_size()),
+      stages_(cost_->stages(StepCost{}).size()) {}
 
 void Replica::add(const NewSequence& sequence, SimTime now) {
   if (stretch_left_ > 0 && policy_->arrival_matters()) {
@@ -136,6 +137,7 @@ bool Replica::schedule(SimTime now) {
   growth_phase_ = plan.growth_phase;
   growth_period_ = plan.growth_period;
   growth_was_reserved_ = plan.growth_was_reserved;
+  if (has_pipeline()) return plan.tokens > 0 && front().end > now;
   return plan.tokens > 0 || unfinished;
 }
 
@@ -160,7 +162,7 @@ Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
   stats_.scheduled_seqs += plan.decode_seqs + std::ssize(plan.chunks);
   stats_.scheduled_tokens += plan.tokens;
   cool(now + host_step_);
-  const bool plain_decodes = plan.transfer.ns() == 0 && plan.chunks.empty() &&
+  const bool plain_decodes = !has_pipeline() && plan.transfer.ns() == 0 && plan.chunks.empty() &&
                              plan.decode_tokens == plan.decode_seqs &&
                              plan.sampled == plan.decode_seqs;
   if (plain_decodes) {
@@ -174,6 +176,7 @@ Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
   }
   const StepCost cost = cost_->price(plan.shape(), heat_);
   sums_.add(cost, 1);
+  if (has_pipeline()) return {launch_pipelined(cost, now), 0};
   const SimTime total = with_transfer(plan, cost.total);
   heat_ = cost_->next_heat(heat_, cost.compute_bound_s, total);
   return {launch(now, total), plan.gap_count};
@@ -212,8 +215,27 @@ SimTime Replica::launch(SimTime now, SimTime duration) {
   return device_free_;
 }
 
+/// The same for a batch that goes from stage to stage. The heat is that of the first stage.
+SimTime Replica::launch_pipelined(const StepCost& cost, SimTime now) {
+  const std::span<const SimTime> times = cost_->stages(cost);
+  const auto count = static_cast<std::int64_t>(times.size());
+  heat_ = cost_->next_heat(heat_, cost.compute_bound_s / static_cast<double>(count), times[0]);
+  last_begin_ = std::max(next_begin(), now + host_step_);
+  exposed_host_ += last_begin_ - std::max(next_begin(), now);
+  SimTime at = last_begin_;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    stages_[i].begin = std::max(at, stages_[i].end);
+    at = stages_[i].end = stages_[i].begin + times[i];
+  }
+  const SimTime busy(cost.total.ns() / count);
+  sums_.busy += busy;
+  sums_.bubbles += at - std::max(device_free_, last_begin_) - busy;
+  device_free_ = at;
+  return at;
+}
+
 void Replica::cool(SimTime until) {
-  if (until > device_free_) heat_ = cost_->next_heat(heat_, 0, until - device_free_);
+  if (until > next_begin()) heat_ = cost_->next_heat(heat_, 0, until - next_begin());
 }
 
 /// `sums` and what is counted apart: attention of decode_step(), host and transfer time that no
@@ -235,6 +257,7 @@ EngineStats Replica::stats(SimTime now) {
   EngineStats result = stats_;
   const StepSums sums = completed(sums_);
   result.busy = sums.busy;
+  result.bubbles = sums.bubbles;
   result.seconds = sums.seconds;
   result.flops = sums.flops;
   result.hbm_bytes = sums.hbm_bytes;

@@ -4,16 +4,19 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "cost/step_cost_model.hpp"
 #include "engine/engine_stats.hpp"
 #include "engine/observer.hpp"
+#include "engine/step_report.hpp"
 #include "sched/batch_policy.hpp"
 
 namespace servesim {
 
-/// Runs one BatchPolicy, one batch in flight or (asynchronous scheduling) two, as vLLM's engine
-/// core does: schedule while there is room, else wait for the oldest batch and take in its results.
+/// Runs one BatchPolicy, one batch in flight, (asynchronous scheduling) two or (a pipeline) one for
+/// each stage, as vLLM's engine core does: schedule while there is room, else wait for the oldest
+/// batch and take in its results. A batch goes from stage to stage as they become free.
 /// A plan that stands for several steps is taken as one stretch: its steps are priced only as far
 /// as the clock has come, and an arrival that could change the decision cuts it short at the next
 /// schedule() call.
@@ -86,7 +89,7 @@ class Replica {
 
   /// What steps take and do, added up.
   struct StepSums {
-    SimTime busy;
+    SimTime busy, bubbles;
     std::array<double, kComponentCount> seconds{};
     double flops = 0, hbm_bytes = 0;
 
@@ -102,6 +105,10 @@ class Replica {
   void commit(SimTime now);
   Flight start(const StepPlan& plan, SimTime now);
   SimTime launch(SimTime now, SimTime duration);
+  SimTime launch_pipelined(const StepCost& cost, SimTime now);
+  bool has_pipeline() const { return stages_.size() > 1; }
+  /// When the device, or the first stage of the pipeline, has done what it has.
+  SimTime next_begin() const { return has_pipeline() ? stages_.front().end : device_free_; }
   SimTime with_transfer(const StepPlan& plan, SimTime compute);
   void note_peak() {
     if (kv_.allocated > peak_.allocated) peak_ = kv_;
@@ -138,8 +145,8 @@ class Replica {
   const Flight& front() const { return flights_[0]; }
   void push(Flight flight) { flights_[in_flight_++] = flight; }
   void pop() {
-    flights_[0] = flights_[1];
     --in_flight_;
+    for (std::size_t i = 0; i < in_flight_; ++i) flights_[i] = flights_[i + 1];
   }
 
   std::unique_ptr<BatchPolicy> policy_;
@@ -149,12 +156,13 @@ class Replica {
   bool wait_for_arrivals_;
   bool arrivals_expected_ = true;
   bool waiting_for_arrival_ = false;
-  int max_in_flight_;
+  std::size_t max_in_flight_;
   bool constant_steps_;
   std::int64_t block_size_;
 
-  Flight flights_[2];
-  int in_flight_ = 0;
+  std::array<Flight, kMostPipelineStages> flights_;  ///< the oldest first
+  std::size_t in_flight_ = 0;
+  std::vector<StageRun> stages_;  ///< what each stage did last; one without a pipeline
   SimTime next_event_ = SimTime::max();
   SimTime last_begin_;   ///< when the batch launched last starts on the device
   SimTime device_free_;  ///< and when it ends

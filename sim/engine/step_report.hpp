@@ -17,6 +17,11 @@ struct KvLevels {
   double allocated = 0, internal = 0, reserved = 0;
 };
 
+/// A stage of a pipeline at work.
+struct StageRun {
+  SimTime begin, end;
+};
+
 /// Steps that one engine took in a row under one decision: a single one, or a stretch of decode
 /// steps that are equal but for one more token per sequence. Sums are over all of them.
 struct StepReport {
@@ -25,12 +30,13 @@ struct StepReport {
   SimTime scheduled;             ///< when the first was decided
   SimTime last_scheduled;        ///< when the last was
   SimTime begin, end;            ///< on the device: of the first, of the last
-  SimTime busy;                  ///< time in which the device ran them
+  SimTime busy;                  ///< EngineStats::busy
   std::int64_t decode_seqs = 0;  ///< of each step
   std::int64_t decode_tokens = 0;        ///< of each step
   std::int64_t decode_context = 0;       ///< of the first step (StepShape)
   std::int64_t context_growth = 0;       ///< what it gains per step
   std::span<const PrefillChunk> chunks;  ///< of the only step; valid during the call
+  std::span<const StageRun> stages;      ///< of a pipeline, for the only step; during the call
   std::int64_t waiting = 0;              ///< requests in the scheduler's queue after the decision
   KvUsage kv, kv_last;                   ///< after the allocations of the first, of the last
   KvLevels kv_integral;                  ///< of a stretch: from `scheduled` to `last_scheduled`

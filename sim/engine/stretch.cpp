@@ -141,7 +141,7 @@ std::int64_t Replica::take_steps(std::int64_t count) {
   sums_.busy += constant_step_.total * count;
   if (max_in_flight_ == 1) exposed_host_ += host_step_ * count;
   stretch_left_ -= count;
-  for (int i = 0; i < in_flight_; ++i) flights_[i].end += period * count;
+  for (std::size_t i = 0; i < in_flight_; ++i) flights_[i].end += period * count;
   device_free_ += period * count;
   return blocks.after_last;
 }

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "engine/replica.hpp"
-#include "engine/step_report.hpp"
 
 namespace servesim {
 
@@ -59,6 +58,8 @@ Replica::Flight Replica::start_watched(const StepPlan& plan, SimTime now) {
   report.kv = report.kv_last = plan.kv;
   const StepSums before = sums_seen(plan.decode_seqs);
   const Flight flight = start(plan, now);
+  if (plan.tokens > 0) report.begin = last_begin_;
+  if (has_pipeline() && plan.tokens > 0) report.stages = stages_;
   close_report(report, before);
   return flight;
 }

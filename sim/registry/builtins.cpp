@@ -64,7 +64,8 @@ void add_cost_models(Table<CostModelFactory>& models) {
              });
   models.add("linear", "base_us + per_token_us x tokens; for tests of schedulers",
              [](const CostInputs& in) {
-               return std::make_unique<LinearCostModel>(in.base_us, in.per_token_us);
+               return std::make_unique<LinearCostModel>(in.base_us, in.per_token_us,
+                                                        in.deployment.pipeline_parallel);
              });
 }
 

@@ -50,8 +50,11 @@ EngineRates engine_rates_of(const EngineResult& result, double duration_s) {
   const EngineStats& e = result.engine;
   const double steps = static_cast<double>(e.steps);
   const double available_s = duration_s * static_cast<double>(result.replicas);
-  return {ratio(static_cast<double>(e.scheduled_seqs), steps), ratio(e.busy.ms(), steps),
-          ratio(e.busy.seconds(), available_s), ratio(e.flops, result.peak_flops * available_s),
+  return {ratio(static_cast<double>(e.scheduled_seqs), steps),
+          ratio(e.busy.ms(), steps),
+          ratio(e.busy.seconds(), available_s),
+          ratio(e.bubbles.seconds(), (e.busy + e.bubbles).seconds()),
+          ratio(e.flops, result.peak_flops * available_s),
           ratio(e.hbm_bytes, result.peak_bytes_per_s * available_s)};
 }
 

@@ -28,7 +28,9 @@ double kv_peak_allocated(const EngineResult& result);
 
 /// MFU and MBU are taken over the whole duration, idle time included.
 struct EngineRates {
-  double mean_batch_size = 0, mean_step_ms = 0, busy_fraction = 0, mfu = 0, mbu = 0;
+  double mean_batch_size = 0, mean_step_ms = 0, busy_fraction = 0;
+  double bubble_fraction = 0;  ///< of a pipeline: idle time of stages while others ran
+  double mfu = 0, mbu = 0;
 };
 EngineRates engine_rates_of(const EngineResult& result, double duration_s);
 /// The same; of a disaggregated run those of all its engines.

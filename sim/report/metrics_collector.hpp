@@ -18,6 +18,12 @@ class MetricsCollector : public Observer {
  public:
   explicit MetricsCollector(GoodputTargets targets = {}) : targets_(targets) {}
 
+  /// Makes room for so many requests.
+  void expect(std::size_t requests) {
+    for (std::vector<float>* column : {&ttft_ms_, &tpot_ms_, &e2el_ms_}) column->reserve(requests);
+    waits_.reserve(requests);
+  }
+
   void on_request(const RequestRecord& record) override;
   void on_token_gaps(SimTime gap, std::int64_t count) override { itl_.add(gap, count); }
 

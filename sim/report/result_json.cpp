@@ -99,6 +99,7 @@ Json engine_json(const EngineResult& result, const EngineRates& rates) {
   engine["mean_batch_size"] = rates.mean_batch_size;
   engine["mean_step_ms"] = rates.mean_step_ms;
   engine["busy_fraction"] = rates.busy_fraction;
+  if (e.bubbles.ns() > 0) engine["bubble_fraction"] = rates.bubble_fraction;
   engine["mfu"] = or_null(result.peak_flops > 0, rates.mfu);
   engine["mbu"] = or_null(result.peak_bytes_per_s > 0, rates.mbu);
   Json& seconds = engine["time_by_component_s"] = Json::object();

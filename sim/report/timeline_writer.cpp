@@ -127,11 +127,19 @@ void TimelineWriter::add_slice(const StepReport& report) {
     args += fmt::format(R"(,"gflops":{:.3f},"hbm_mb":{:.3f})", report.flops * 1e-9,
                         report.hbm_bytes * 1e-6);
   }
-  add(report.begin,
-      fmt::format(
-          R"("ph":"X","name":"{}","cat":"step","pid":{},"tid":{},"dur":{:.3f},"args":{{{}}})",
-          kind_of(report), process_of(report.replica), kStepThread,
-          static_cast<double>((report.end - report.begin).ns()) * 1e-3, args));
+  const auto slice = [&](int thread, SimTime begin, SimTime end) {
+    if (begin >= until_) return;
+    add(begin,
+        fmt::format(
+            R"("ph":"X","name":"{}","cat":"step","pid":{},"tid":{},"dur":{:.3f},"args":{{{}}})",
+            kind_of(report), process_of(report.replica), thread,
+            static_cast<double>((end - begin).ns()) * 1e-3, args));
+  };
+  if (report.stages.empty()) slice(kStepThread, report.begin, report.end);
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+    slice(kStepThread + static_cast<int>(i), report.stages[i].begin, report.stages[i].end);
+  }
+  stages_ = std::max(stages_, static_cast<int>(report.stages.size()));
 }
 
 /// Only changes are written: a counter holds until the next.
@@ -263,21 +271,26 @@ std::string TimelineWriter::preamble(const std::string& title, const std::string
       R"("window_s":"{}:{}"}},)"
       "\n\"traceEvents\":[\n",
       json_text(title), json_text(command), window_.start_s, window_.end_s);
-  const auto name = [&text](std::string_view what, int process, std::string_view value, int order) {
+  const auto name = [&text](std::string_view what, int process, int thread,
+                            std::string_view value) {
     text += fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"ts":0,"args":{{"name":{}}}}},)"
                         "\n",
-                        what, process, what == "thread_name" ? kStepThread : 0, json_text(value));
-    if (what == "process_name") {
-      text += fmt::format(
-          R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"ts":0,"args":{{"sort_index":{}}}}},)"
-          "\n",
-          process, order);
-    }
+                        what, process, thread, json_text(value));
   };
-  if (has_links_) name("process_name", kLinkProcess, "links", replicas_);
+  const auto name_process = [&](int process, std::string_view value, int order) {
+    name("process_name", process, 0, value);
+    text += fmt::format(
+        R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"ts":0,"args":{{"sort_index":{}}}}},)"
+        "\n",
+        process, order);
+  };
+  if (has_links_) name_process(kLinkProcess, "links", replicas_);
   for (std::int32_t replica = 0; replica < replicas_; ++replica) {
-    name("process_name", process_of(replica), fmt::format("replica {}", replica), replica);
-    name("thread_name", process_of(replica), "steps", 0);
+    name_process(process_of(replica), fmt::format("replica {}", replica), replica);
+    if (stages_ == 0) name("thread_name", process_of(replica), kStepThread, "steps");
+    for (int stage = 0; stage < stages_; ++stage) {
+      name("thread_name", process_of(replica), kStepThread + stage, fmt::format("stage {}", stage));
+    }
   }
   return text;
 }

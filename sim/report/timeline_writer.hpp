@@ -84,6 +84,7 @@ class TimelineWriter : public Observer {
   std::vector<Event> events_;
   std::size_t dropped_ = 0;
   std::int32_t replicas_ = 0;
+  int stages_ = 0;  ///< of their pipelines; 0: none
   bool has_links_ = false;
   std::map<std::string, std::vector<RateChange>> links_;
   std::map<std::uint64_t, std::vector<Span>> inner_;  ///< preemptions and transfers, by request

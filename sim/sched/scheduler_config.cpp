@@ -82,6 +82,15 @@ void validate(const SchedulerConfig& config) {
   require(config.offload.tiers.empty() || config.enable_prefix_caching,
           "KV offload needs prefix caching: its tiers keep evicted prefix blocks");
   require(config.swap_blocks >= 0, "the swap space must not be negative");
+  require(config.pipeline_parallel >= 1 && config.pipeline_parallel <= kMostPipelineStages,
+          fmt::format("pipeline_parallel is {}; accepted: 1 to {}", config.pipeline_parallel,
+                      kMostPipelineStages));
+  const bool plain = !config.async_scheduling && spec.method == SpeculativeMethod::kNone &&
+                     config.preemption_mode != PreemptionMode::kSwap &&
+                     config.offload.tiers.empty();
+  require(config.pipeline_parallel == 1 || plain,
+          "a pipeline goes without asynchronous scheduling, speculative decoding, preemption by "
+          "swapping and KV offload");
 }
 
 std::string_view rejection_reason(const SchedulerConfig& config, std::int64_t prompt,

@@ -30,6 +30,8 @@ struct SpeculativeConfig {
   bool deterministic_acceptance = false;
 };
 
+inline constexpr std::int64_t kMostPipelineStages = 64;
+
 /// Everything that decides what a scheduler does. Defaults are the bare vLLM values;
 /// cost/server_defaults.hpp has those of a server, which depend on the memory of its GPU.
 struct SchedulerConfig {
@@ -44,6 +46,10 @@ struct SchedulerConfig {
   bool enable_prefix_caching = true;
   bool enable_chunked_prefill = true;
   bool async_scheduling = true;
+  /// Stages the layers are split over, each with a batch in flight. REQUIRES of more than one: no
+  /// asynchronous scheduling, no speculation, preemption by recompute or stall, no tiers; at most
+  /// kMostPipelineStages.
+  std::int64_t pipeline_parallel = 1;
   bool scheduler_reserve_full_isl = true;
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;
   /// Whether a request whose prompt and outputs exceed max_model_len is served until it reaches it

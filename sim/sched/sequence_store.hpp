@@ -27,10 +27,10 @@ struct Sequence {
   std::int64_t outputs = 0;   ///< tokens generated and processed
 
   std::int64_t group_base = 0;  ///< in the decode group: computed = group_base + steps so far
-  std::int64_t last_step = 0;   ///< in the decode group: the step that yields the last token
-  std::int64_t due_step = 0;    ///< in the decode group: the step after which it leaves
+  std::int64_t last_step = 0;   ///< in the decode group: the lane's step that yields the last token
+  std::int64_t due_step = 0;    ///< in the decode group: the one after which it leaves
   std::int64_t blocks = 0;      ///< held; in the decode group: what `computed` tokens take
-  std::int64_t inflight = 0;    ///< tokens scheduled whose results are not processed
+  std::int64_t inflight = 0;    ///< tokens scheduled, not as a member, whose results are to come
   std::int64_t stale = 0;       ///< of a preempted sequence: tokens whose results are still to come
   std::int64_t placeholders = 0;  ///< asynchronous: outputs scheduled but not known
   std::int64_t drafts = 0;        ///< speculative tokens for the next step
@@ -51,6 +51,7 @@ struct Sequence {
   bool was_scheduled = false;
   bool decoding = false;  ///< scheduled by the running pass of the current step, not as a chunk
 
+  std::uint32_t lane = 0;   ///< in the decode group: which lane's
   std::int32_t growth = 1;  ///< in the decode group: slots per token, blocks per full block
   std::int32_t preemptions = 0;
   std::int64_t prefix_hit_tokens = 0;

@@ -9,9 +9,15 @@ void VllmScheduler::commit(SimTime done) {
   ++committed_;
   Record& record = record_of(committed_);
   finished_.clear();
+  if (has_pipeline() && record.lane != nullptr) {
+    record.lane->busy = false;
+    if (record.group_count > 0) {
+      sink_.on_token_gaps(done - record.lane->last_done, record.group_count);
+    }
+  }
   for (const Entry& entry : record.entries) take_result(entry, record.logged, done);
   for (const SeqId id : record.departed) take_departed(id, done);
-  if (!config_.async_scheduling) collect_finished_members(record.step, done);
+  if (!config_.async_scheduling && record.lane != nullptr) collect_finished_members(record, done);
   // The order of the running list decides in which order blocks are freed, and so evicted later.
   if (finished_.size() > 1) {
     std::sort(finished_.begin(), finished_.end(),
@@ -20,7 +26,7 @@ void VllmScheduler::commit(SimTime done) {
   for (const Finished& finished : finished_) finish(finished);
   if (speculates() && !config_.async_scheduling) propose_drafts(record);
   if (log_ != nullptr) log_results(record, done);
-  last_done_ = done;
+  if (record.lane != nullptr) record.lane->last_done = done;
 }
 
 void VllmScheduler::take_result(const Entry& entry, LoggedStep& logged, SimTime done) {
@@ -98,8 +104,8 @@ void VllmScheduler::note_tokens(Sequence& s, std::int64_t tokens, SimTime done) 
 void VllmScheduler::take_departed(SeqId id, SimTime done) {
   Sequence& s = store_[id];
   s.last_token = done;
-  if (s.grouped) return;  // it is back, and its counters are the group's
   --s.inflight;
+  if (s.grouped) return;  // it is back, and its other counters are the group's
   const bool stale = s.stale > 0;
   if (stale && --s.stale == 0) --stale_sequences_;
   ++s.outputs;
@@ -112,8 +118,10 @@ void VllmScheduler::take_departed(SeqId id, SimTime done) {
   if (s.outputs == s.target) finished_.push_back({s.run_number, id, true});
 }
 
-void VllmScheduler::collect_finished_members(std::int64_t step, SimTime done) {
-  for (SeqId id = completions_.due(step); id != kNoSeq; id = completions_.due(step)) {
+void VllmScheduler::collect_finished_members(const Record& record, SimTime done) {
+  CompletionWheel& completions = record.lane->completions;
+  const std::int64_t step = record.lane_step;
+  for (SeqId id = completions.due(step); id != kNoSeq; id = completions.due(step)) {
     leave_group(id, step);
     store_[id].last_token = done;
     if (store_[id].last_step > step) {  // its region is full, or the window behind it

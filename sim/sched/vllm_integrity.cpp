@@ -14,12 +14,13 @@ void VllmScheduler::check_integrity() const {
   };
   std::int64_t members = 0;
   std::int64_t group_slots = 0;
+  std::int64_t members_of_lanes = 0, slots_of_lanes = 0;
   std::int64_t slack = 0;
   std::int64_t held = 0;
   std::int64_t promised = 0;
   for (SeqId id = running_.head(); id != kNoSeq; id = store_[id].after) {
     const Sequence& s = store_[id];
-    const std::int64_t computed = s.grouped ? s.group_base + step_ : s.computed;
+    const std::int64_t computed = s.grouped ? s.group_base + lanes_[s.lane].step : s.computed;
     const std::int64_t blocks = s.grouped ? blocks_for(computed) : s.blocks;
     require(s.status == SequenceStatus::kRunning, "a sequence on the running list does not run");
     const std::int64_t empty = empty_slots(blocks, computed);
@@ -44,8 +45,12 @@ void VllmScheduler::check_integrity() const {
   require(held == held_, "the blocks that are held are miscounted");
   require(config_.preemption_mode != PreemptionMode::kStall || promised == promised_,
           "the blocks that are promised are miscounted");
-  require(members == group_.count(), "the decode group miscounts its members");
-  require(group_slots == group_.slots(), "the decode group miscounts the slots it fills");
+  for (const DecodeLane& lane : lanes_) {
+    members_of_lanes += lane.group.count();
+    slots_of_lanes += lane.group.slots();
+  }
+  require(members == members_of_lanes, "the decode groups miscount their members");
+  require(group_slots == slots_of_lanes, "the decode groups miscount the slots they fill");
   require(members + static_cast<std::int64_t>(specials_.size()) == running_.size(),
           "a running sequence is neither in the group nor special");
   require(slack == slack_, "the slots that hold no token are miscounted");

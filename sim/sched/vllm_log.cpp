@@ -13,6 +13,7 @@ void VllmScheduler::log_decision(Decision& decision) {
   for (SeqId id = running_.head(); id != kNoSeq; id = store_[id].after) {
     const Sequence& s = store_[id];
     logged.running.push_back(s.ticket);
+    if (s.grouped && !is_member(id)) continue;
     if (s.grouped) {
       logged.scheduled.emplace_back(s.ticket, 1);
       logged.tokens_out.emplace_back(s.ticket, 1);

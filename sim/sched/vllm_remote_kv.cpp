@@ -106,7 +106,7 @@ void VllmScheduler::abort(Ticket ticket) {
   switch (s.status) {
     case SequenceStatus::kRunning:
       if (s.grouped) {
-        leave_group(id, step_);
+        leave_group(id, lanes_[s.lane].step);
       } else {
         drop_special(id);
       }

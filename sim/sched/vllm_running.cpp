@@ -35,11 +35,11 @@ bool VllmScheduler::schedule_running_fast(Decision& decision) {
     wanting += tokens > 0 ? 1 : 0;
     if (tokens > 0) last = id;
   }
-  const std::int64_t room = decision.budget - group_.count();
+  const std::int64_t room = decision.budget - group().count();
   const bool last_in_line = wanting == 0 || (wanting == 1 && last == running_.tail());
   if (room < 0 || (wanted > room && !last_in_line)) return false;
 
-  std::int64_t blocks = group_.growth(step_);
+  std::int64_t blocks = group().growth(lane_->step);
   for (const SeqId id : specials_) {
     const Sequence& s = store_[id];
     const std::int64_t tokens = std::min(wanted_tokens(s), room);
@@ -49,9 +49,9 @@ bool VllmScheduler::schedule_running_fast(Decision& decision) {
     if (!last_in_line || config_.scheduling_policy == SchedulingPolicy::kPriority) return false;
     make_room_from_tail(decision);
   } else {
-    take_from_pool(group_.growth(step_));
+    take_from_pool(group().growth(lane_->step));
   }
-  decision.budget -= group_.count();
+  decision.budget -= group().count();
   scratch_ = specials_;
   for (const SeqId id : scratch_) {
     const std::int64_t tokens = std::min(wanted_tokens(store_[id]), decision.budget);
@@ -70,14 +70,14 @@ bool VllmScheduler::schedule_running_fast(Decision& decision) {
 /// always that of the last in line, so a victim that needs blocks itself takes its demand with it,
 /// and gives back what it could not yet use.
 void VllmScheduler::make_room_from_tail(Decision& decision) {
-  std::int64_t demand = group_.growth(step_);
+  std::int64_t demand = group().growth(lane_->step);
   while (true) {
     const std::int64_t taken = std::min(demand, pool_.free());
     take_from_pool(taken);
     demand -= taken;
     if (demand == 0) return;
     const SeqId victim = running_.tail();
-    if (store_[victim].grouped && group_.grows(store_[victim].group_base, step_)) {
+    if (is_member(victim) && group().grows(store_[victim].group_base, lane_->step)) {
       const std::int64_t unused = store_[victim].growth - demand;
       demand = std::max<std::int64_t>(-unused, 0);
       if (unused > 0) give_back_to_pool(unused);
@@ -90,7 +90,7 @@ void VllmScheduler::schedule_running_one_by_one(Decision& decision) {
   rebuild_specials_ = true;
   specials_.clear();
   for (SeqId id = running_.head(); id != kNoSeq; id = store_[id].after) {
-    if (store_[id].grouped) leave_group(id, step_ - 1);
+    if (is_member(id)) leave_group(id, lane_->step - 1);
   }
   for (SeqId id = running_.head(); id != kNoSeq && decision.budget > 0;) {
     if (!schedule_one(decision, id)) return;
@@ -100,6 +100,7 @@ void VllmScheduler::schedule_running_one_by_one(Decision& decision) {
 
 /// False when `id` itself had to give way: nothing after it is scheduled.
 bool VllmScheduler::schedule_one(Decision& decision, SeqId id) {
+  if (store_[id].grouped) return true;  // its token is in flight in another lane
   const std::int64_t tokens = std::min(wanted_tokens(store_[id]), decision.budget);
   if (tokens <= 0) return true;
   while (!allocate(id, tokens)) {
@@ -149,7 +150,7 @@ void VllmScheduler::undo(Decision& decision, SeqId victim) {
 void VllmScheduler::preempt(Decision& decision, SeqId victim) {
   Sequence& s = store_[victim];
   if (s.grouped) {
-    leave_group(victim, step_ - 1);
+    leave_group_after_last_step(victim);
   } else if (!rebuild_specials_) {
     drop_special(victim);
   }

@@ -1,8 +1,10 @@
 #include "sched/vllm_scheduler.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
+#include <tuple>
 
 namespace servesim {
 
@@ -19,8 +21,9 @@ VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, 
       waiting_(config.scheduling_policy, store_, ids_),
       skipped_(config.scheduling_policy, store_, ids_),
       pool_(config_.num_gpu_blocks - 1, block_size_, config_.enable_prefix_caching),
-      group_(block_size_),
-      completions_(store_) {
+      lanes_(static_cast<std::size_t>(config_.pipeline_parallel), DecodeLane(block_size_, store_)),
+      lane_(lanes_.data()),
+      records_(std::bit_ceil(std::max<std::size_t>(lanes_.size(), 2))) {
   if (config_.region_rule != nullptr) {
     regions_.emplace(config_.region_rule, pool_.usable(), config_.max_model_len);
   }
@@ -28,14 +31,16 @@ VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, 
     tiers_ = std::make_unique<OffloadTiers>(config_.offload, pool_.contents(), counters_.offload);
     pool_.tell(tiers_.get());
   }
-  plan_.block_growth = group_.growth_table();
+  plan_.block_growth = group().growth_table();
   plan_.growth_period = config_.block_size;
   plan_.growth_was_reserved = regions_.has_value();
   plan_.transfer_overlaps = config_.moves.overlaps_compute;
 }
 
-void VllmScheduler::Record::reset(std::int64_t new_step) {
+void VllmScheduler::Record::reset(std::int64_t new_step, DecodeLane& its_lane) {
   step = new_step;
+  lane = &its_lane;
+  lane_step = its_lane.step;
   group_count = 0;
   entries.clear();
   departed.clear();
@@ -68,21 +73,25 @@ void VllmScheduler::add(const NewSequence& sequence) {
 
 const StepPlan& VllmScheduler::plan(SimTime now) {
   ++step_;
+  if (has_pipeline()) choose_lane();
+  ++lane_->step;
+  lane_->planned_as = step_;
   now_ = now;
   if (tiers_) tiers_->set_now(now);
   finished_since_plan_ = false;
   stalled_ = false;
   Record& record = record_of(step_);
-  record.reset(step_);
+  record.reset(step_, *lane_);
   if (plan_plain_decodes(record)) return plan_;
   Decision decision{record, config_.max_num_batched_tokens};
   if (config_.async_scheduling) retire_predicted();
   if (!schedule_running_fast(decision)) schedule_running_one_by_one(decision);
-  record.group_count = group_.count();
+  record.group_count = group().count();
   if (!decision.preempted) admit_waiting(decision);
   if (log_ != nullptr) log_decision(decision);
   fill_plan(record);
   advance(record);
+  if (has_pipeline()) hold_lane(record);
   plan_.kv = kv_usage();
   price_moves();
   plan_.shared = shared_context();
@@ -91,18 +100,37 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   return plan_;
 }
 
+/// The lane whose results came last; when that has no members left, any that is free. No two can be
+/// waiting for their next step: between two steps that are scheduled, the results of at most one
+/// are taken in.
+void VllmScheduler::choose_lane() {
+  const auto next =
+      std::max_element(lanes_.begin(), lanes_.end(), [](const DecodeLane& a, const DecodeLane& b) {
+        return std::tuple(!a.busy, a.group.count()) < std::tuple(!b.busy, b.group.count());
+      });
+  if (next->busy) throw std::logic_error("a step is planned while every stage has one");
+  lane_ = &*next;
+}
+
+/// No other step may use the lane before the results of this one, if it has members in the step.
+void VllmScheduler::hold_lane(Record& record) {
+  lane_->busy = group().count() > 0;
+  if (!lane_->busy) record.lane = nullptr;
+}
+
 /// The most frequent decision, taken without looking further: nobody waits, everybody who runs is a
 /// member, all have room. False, with nothing changed, when it is not that.
 bool VllmScheduler::plan_plain_decodes(Record& record) {
-  const std::int64_t count = group_.count();
+  const std::int64_t count = group().count();
   if (count == 0 || !specials_.empty() || !waiting_.empty() || !skipped_.empty() || log_ != nullptr)
     return false;
   if (count > config_.max_num_batched_tokens) return false;
-  if (config_.async_scheduling && completions_.due(step_ - 1) != kNoSeq) return false;
-  const std::int64_t growth = group_.growth(step_);
+  if (config_.async_scheduling && lane_->completions.due(lane_->step - 1) != kNoSeq) return false;
+  const std::int64_t growth = group().growth(lane_->step);
   if (growth > pool_.free()) return false;
   take_from_pool(growth);
-  slack_ -= group_.slots();
+  slack_ -= group().slots();
+  lane_->busy = has_pipeline();
   record.group_count = count;
   fill_plan(record);
   plan_.kv = kv_usage();
@@ -113,18 +141,21 @@ bool VllmScheduler::plan_plain_decodes(Record& record) {
 }
 
 void VllmScheduler::set_group_plan(std::int64_t count) {
-  plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.gap_count = plan_.context_growth =
-      plan_.tokens = count;
-  plan_.slot_growth = group_.slots();
-  plan_.decode_context = group_.context(step_);
-  plan_.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
+  plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.context_growth = plan_.tokens =
+      count;
+  plan_.gap_count = has_pipeline() ? 0 : count;
+  plan_.slot_growth = group().slots();
+  plan_.decode_context = group().context(lane_->step);
+  plan_.growth_phase = static_cast<std::int64_t>(group().phase(lane_->step));
 }
 
 /// A member whose last token is in flight stays in the running list, with its blocks, until that
 /// token is processed, but is not scheduled again (section 3, rule 1).
 void VllmScheduler::retire_predicted() {
-  for (SeqId id = completions_.due(step_ - 1); id != kNoSeq; id = completions_.due(step_ - 1)) {
-    leave_group(id, step_ - 1);
+  const std::int64_t last = lane_->step - 1;
+  CompletionWheel& completions = lane_->completions;
+  for (SeqId id = completions.due(last); id != kNoSeq; id = completions.due(last)) {
+    leave_group(id, last);
     make_special(id);
   }
 }
@@ -145,7 +176,7 @@ void VllmScheduler::drop_special(SeqId id) {
 }
 
 void VllmScheduler::advance(Record& record) {
-  slack_ -= group_.slots();
+  slack_ -= group().slots();
   for (Entry& entry : record.entries) {
     Sequence& s = store_[entry.seq];
     counters_.recomputed_tokens += std::clamp<std::int64_t>(s.lost - s.computed, 0, entry.tokens);
@@ -175,45 +206,60 @@ void VllmScheduler::advance(Record& record) {
 
 void VllmScheduler::join_group(Entry& entry) {
   Sequence& s = store_[entry.seq];
+  const std::int64_t step = lane_->step;
   const std::int64_t outputs_scheduled =
       s.outputs + (config_.async_scheduling ? s.placeholders : 1);
-  s.last_step = s.due_step = step_ + s.target - outputs_scheduled;
+  s.last_step = s.due_step = step + s.target - outputs_scheduled;
   if (regions_) {
     const std::int64_t room = regions_->size(entry.seq) - s.computed;
-    if (room == 0 && s.last_step > step_) return;  // the next token needs a larger region
-    s.due_step = std::min(s.last_step, step_ + room);
+    if (room == 0 && s.last_step > step) return;  // the next token needs a larger region
+    s.due_step = std::min(s.last_step, step + room);
   }
   s.growth = demand_.growth(s.computed);
   if (s.computed < demand_.edge()) {  // beyond it, it grows less
-    s.due_step = std::min(s.due_step, step_ + (demand_.edge() - s.computed));
+    s.due_step = std::min(s.due_step, step + (demand_.edge() - s.computed));
   }
-  s.group_base = s.computed - step_;
+  s.group_base = s.computed - step;
+  s.lane = static_cast<std::uint32_t>(lane_ - lanes_.data());
   s.grouped = true;
+  s.inflight -= entry.tokens;
   entry.joined = true;
-  group_.join(s.group_base, s.growth);
-  completions_.put(entry.seq);
+  group().join(s.group_base, s.growth);
+  lane_->completions.put(entry.seq);
   if (!rebuild_specials_) drop_special(entry.seq);
 }
 
+/// The member gets no token of its lane's steps after `through`. The token of step `through` itself
+/// is in flight with asynchronous scheduling, and when its lane is busy.
 void VllmScheduler::leave_group(SeqId id, std::int64_t through) {
   Sequence& s = store_[id];
+  DecodeLane& lane = lanes_[s.lane];
   s.computed = s.group_base + through;
   s.outputs = s.target - (s.last_step - through);
   s.blocks = blocks_for(s.computed);
   s.grouped = false;
-  s.placeholders = s.inflight = 0;
+  s.placeholders = 0;
   std::int64_t registered = s.computed;
-  if (config_.async_scheduling) {  // the token of step `through` is still in flight
+  if (config_.async_scheduling || lane.busy) {
     --s.outputs;
-    --registered;
-    s.placeholders = s.inflight = 1;
-    record_of(through).departed.push_back(id);
+    ++s.inflight;
+    if (config_.async_scheduling) {
+      --registered;  // only what is known is findable, which it will be when its token is
+      s.placeholders = 1;
+    }
+    record_of(lane.planned_as - lane.step + through).departed.push_back(id);
   } else {
-    s.last_token = last_done_;
+    s.last_token = lane.last_done;
   }
-  group_.leave(s.group_base, s.growth);
-  completions_.take(id);
+  lane.group.leave(s.group_base, s.growth);
+  lane.completions.take(id);
   if (BlockTable* table = table_of(id)) pool_.register_blocks(*table, block_size_.full(registered));
+}
+
+/// During plan(): the last step that its lane has decided.
+void VllmScheduler::leave_group_after_last_step(SeqId id) {
+  const DecodeLane& lane = lanes_[store_[id].lane];
+  leave_group(id, &lane == lane_ ? lane.step - 1 : lane.step);
 }
 
 void VllmScheduler::fill_plan(const Record& record) {
@@ -235,32 +281,35 @@ void VllmScheduler::fill_plan(const Record& record) {
 
 /// For how many steps from this one on the decision stands.
 std::int64_t VllmScheduler::horizon(const Record& record) {
-  if (!record.trivial() || !specials_.empty() || group_.count() == 0 || stale_sequences_ > 0 ||
-      log_ != nullptr) {
+  if (!record.trivial() || !specials_.empty() || group().count() == 0 || stale_sequences_ > 0 ||
+      log_ != nullptr || has_pipeline()) {
     return 1;
   }
   const bool results_matter = committed_ < step_ - 1 && !record_of(step_ - 1).trivial();
   if (results_matter) return 1;
-  const std::int64_t until_finish = completions_.next(step_) - step_ + 1;
+  const std::int64_t until_finish = lane_->completions.next(lane_->step) - lane_->step + 1;
   // Each member takes its growth at most once per block_size steps begun: mostly there is no need
   // to count.
-  const std::int64_t most_blocks = group_.slots() * (block_size_.full(until_finish) + 1);
+  const std::int64_t most_blocks = group().slots() * (block_size_.full(until_finish) + 1);
   if (most_blocks <= pool_.free()) return until_finish;
-  return std::min(until_finish, 1 + group_.steps_within(pool_.free(), step_));
+  return std::min(until_finish, 1 + group().steps_within(pool_.free(), lane_->step));
 }
 
 void VllmScheduler::extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) {
   if (tiers_) tiers_->set_now(last_done);
   take_from_pool(blocks);
-  slack_ -= steps * group_.slots();
+  slack_ -= steps * group().slots();
   step_ += steps;
   committed_ += steps;
+  lane_->step += steps;
+  lane_->planned_as = step_;
   for (const std::int64_t step : {step_ - 1, step_}) {
     Record& record = record_of(step);
-    record.reset(step);
-    record.group_count = group_.count();
+    record.reset(step, *lane_);
+    record.lane_step = lane_->step - (step_ - step);
+    record.group_count = group().count();
   }
-  last_done_ = last_done;
+  lane_->last_done = last_done;
 }
 
 bool VllmScheduler::arrival_matters() const {

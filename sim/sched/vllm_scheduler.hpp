@@ -14,8 +14,7 @@
 #include "kv/region_table.hpp"
 #include "kv/session_contents.hpp"
 #include "sched/batch_policy.hpp"
-#include "sched/completion_wheel.hpp"
-#include "sched/decode_group.hpp"
+#include "sched/decode_lane.hpp"
 #include "sched/schedule_log.hpp"
 #include "sched/sequence_store.hpp"
 #include "sched/waiting_queue.hpp"
@@ -24,7 +23,8 @@ namespace servesim {
 
 /// Continuous batching as vLLM main decides it (commit 017e9f4448): token budget, running before
 /// waiting, chunked prefill or not, FCFS or priority, preemption by recompute, prefix caching,
-/// asynchronous scheduling and speculative decoding. docs/scheduler.md describes the rules.
+/// asynchronous scheduling or a pipeline, and speculative decoding. docs/scheduler.md describes the
+/// rules.
 ///
 /// Sequences that get one token per step are members of a DecodeGroup and cost nothing per step.
 /// When a step's demands do not obviously fit (tokens or blocks are short, priorities, drafts), the
@@ -46,7 +46,9 @@ class VllmScheduler : public BatchPolicy {
     return waiting_.size() + skipped_.size() + static_cast<std::int64_t>(awaiting_.size());
   }
   bool arrival_matters() const override;
-  int batches_in_flight() const override { return config_.async_scheduling ? 2 : 1; }
+  int batches_in_flight() const override {
+    return config_.async_scheduling ? 2 : static_cast<int>(config_.pipeline_parallel);
+  }
   bool release_kv(Ticket ticket) override;
   void kv_arrived(Ticket ticket) override;
   void kv_failed(Ticket ticket) override;
@@ -72,13 +74,15 @@ class VllmScheduler : public BatchPolicy {
   /// A step whose results are to come.
   struct Record {
     std::int64_t step = 0;
+    DecodeLane* lane = nullptr;  ///< whose members are in it; null: nobody's, with a pipeline
+    std::int64_t lane_step = 0;
     std::int64_t group_count = 0;
     std::vector<Entry> entries;
     std::vector<SeqId> departed;  ///< left the group while their token of this step was in flight
     LoggedStep logged;
 
     bool trivial() const { return entries.empty() && departed.empty(); }
-    void reset(std::int64_t new_step);
+    void reset(std::int64_t new_step, DecodeLane& its_lane);
   };
   struct Finished {
     std::uint32_t run_number;
@@ -99,6 +103,8 @@ class VllmScheduler : public BatchPolicy {
   };
 
   // plan(): vllm_scheduler.cpp
+  void choose_lane();
+  void hold_lane(Record& record);
   bool plan_plain_decodes(Record& record);
   void retire_predicted();
   void make_special(SeqId id);
@@ -106,6 +112,7 @@ class VllmScheduler : public BatchPolicy {
   void advance(Record& record);
   void join_group(Entry& entry);
   void leave_group(SeqId id, std::int64_t through);
+  void leave_group_after_last_step(SeqId id);
   void set_group_plan(std::int64_t count);
   void fill_plan(const Record& record);
   std::int64_t horizon(const Record& record);
@@ -172,7 +179,7 @@ class VllmScheduler : public BatchPolicy {
   std::int64_t accepted_drafts(const Entry& entry, bool gone);
   void note_tokens(Sequence& s, std::int64_t tokens, SimTime done);
   void take_departed(SeqId id, SimTime done);
-  void collect_finished_members(std::int64_t step, SimTime done);
+  void collect_finished_members(const Record& record, SimTime done);
   void propose_drafts(const Record& record);
   void finish(const Finished& finished);
 
@@ -185,7 +192,13 @@ class VllmScheduler : public BatchPolicy {
   SharedContext shared_context() const {
     return {pool_.shared_again() * config_.block_size, pool_.shared_blocks() * config_.block_size};
   }
-  Record& record_of(std::int64_t step) { return records_[step & 1]; }
+  Record& record_of(std::int64_t step) {
+    return records_[static_cast<std::size_t>(step) & (records_.size() - 1)];
+  }
+  bool has_pipeline() const { return lanes_.size() > 1; }
+  DecodeGroup& group() { return lane_->group; }
+  /// Whether it is in the group whose step is planned.
+  bool is_member(SeqId id) const { return store_[id].grouped && &lanes_[store_[id].lane] == lane_; }
   BlockTable* table_of(SeqId id) { return pool_.caching() ? &tables_[id] : nullptr; }
 
   SchedulerConfig config_;
@@ -207,12 +220,12 @@ class VllmScheduler : public BatchPolicy {
   BlockPool pool_;
   std::unique_ptr<OffloadTiers> tiers_;  ///< null: evicted content is forgotten
   std::optional<RegionTable> regions_;   ///< contiguous KV: the pool then counts single slots
-  DecodeGroup group_;
-  CompletionWheel completions_;  ///< of the group
+  std::vector<DecodeLane> lanes_;        ///< one for each stage of the pipeline
+  DecodeLane* lane_;                     ///< whose step is planned, or was last
 
-  std::int64_t step_ = 0;       ///< plan() calls so far, extended ones included
-  std::int64_t committed_ = 0;  ///< commit() calls so far, extended ones included
-  Record records_[2];           ///< by step, modulo 2
+  std::int64_t step_ = 0;        ///< plan() calls so far, extended ones included
+  std::int64_t committed_ = 0;   ///< commit() calls so far, extended ones included
+  std::vector<Record> records_;  ///< by step, modulo their number, a power of two
   StepPlan plan_;
   std::vector<Finished> finished_;
   PrefixMatch match_;
@@ -235,7 +248,6 @@ class VllmScheduler : public BatchPolicy {
   std::int64_t awaited_slots_ = 0;  ///< of their blocks, still to be filled
   std::uint32_t kv_numbers_ = 0;
   std::int64_t logged_steps_ = 0;
-  SimTime last_done_;
   SimTime now_;
   SchedulerCounters counters_;
 };

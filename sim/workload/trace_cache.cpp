@@ -31,55 +31,70 @@ void TraceCache::append(const Request& request) {
   row.index = request.index;
   row.time_ns = request.closed_loop ? request.delay.ns() : request.arrival.ns();
   row.closed_loop = request.closed_loop;
-  row.id_length = static_cast<std::uint32_t>(request.id.size());
-  row.session_length = static_cast<std::uint32_t>(request.session.size());
-  append_names(request, row);
-  row.hash_count = static_cast<std::uint32_t>(request.hash_ids.size());
-  row.hash_block = static_cast<std::int32_t>(request.hash_block);
-  row.hash_ids = hash_ids_.append(request.hash_ids.data(), request.hash_ids.size());
   row.input_tokens = static_cast<std::int32_t>(request.input_tokens);
   row.output_tokens = static_cast<std::int32_t>(request.output_tokens);
   row.priority = request.priority;
+  row.extra = append_extra(request) & kNone;
   rows_.push_back(row);
 }
 
+std::uint32_t TraceCache::append_extra(const Request& request) {
+  if (request.id.empty() && request.session.empty() && request.hash_ids.empty() &&
+      request.hash_block == Request{}.hash_block) {
+    return kNone;
+  }
+  Extra extra;
+  extra.id_length = static_cast<std::uint32_t>(request.id.size());
+  extra.session_length = static_cast<std::uint32_t>(request.session.size());
+  append_names(request, extra);
+  extra.hash_count = static_cast<std::uint32_t>(request.hash_ids.size());
+  extra.hash_block = static_cast<std::int32_t>(request.hash_block);
+  extra.hash_ids = hash_ids_.append(request.hash_ids.data(), request.hash_ids.size());
+  extras_.push_back(extra);
+  return static_cast<std::uint32_t>(extras_.size() - 1);
+}
+
 /// The name of a session is kept once for requests of it that follow each other.
-void TraceCache::append_names(const Request& request, Row& row) {
-  if (request.id.empty() && !rows_.empty() && rows_.back().id_length == 0 &&
-      session(rows_.back()) == request.session) {
-    row.names = rows_.back().names;
+void TraceCache::append_names(const Request& request, Extra& extra) {
+  if (request.id.empty() && !extras_.empty() && extras_.back().id_length == 0 &&
+      session(extras_.back()) == request.session) {
+    extra.names = extras_.back().names;
     return;
   }
   name_.assign(request.id).append(request.session);
-  row.names = names_.append(name_.data(), name_.size());
+  extra.names = names_.append(name_.data(), name_.size());
 }
 
 void TraceCache::read(std::size_t position, Request& request) const {
   const Row& row = rows_[position];
   request.index = row.index;
-  // Most traces name neither, and assigning nothing to nothing costs as much as the rest of the
-  // row.
-  if (row.id_length != 0 || !request.id.empty()) request.id.assign(id(row));
-  if (row.session_length != 0 || !request.session.empty()) request.session.assign(session(row));
   request.closed_loop = row.closed_loop;
   request.arrival = SimTime(row.closed_loop ? 0 : row.time_ns);
   request.delay = SimTime(row.closed_loop ? row.time_ns : 0);
   request.input_tokens = row.input_tokens;
   request.output_tokens = row.output_tokens;
   request.priority = row.priority;
-  request.hash_block = row.hash_block;
-  request.hash_ids.assign(row.hash_ids, row.hash_ids + row.hash_count);
+  const Extra extra = extra_of(row);
+  // Most traces name neither, and assigning nothing to nothing costs as much as the rest of the
+  // row.
+  if (extra.id_length != 0 || !request.id.empty()) request.id.assign(id(extra));
+  if (extra.session_length != 0 || !request.session.empty()) {
+    request.session.assign(session(extra));
+  }
+  request.hash_block = extra.hash_block;
+  request.hash_ids.assign(extra.hash_ids, extra.hash_ids + extra.hash_count);
 }
 
 std::size_t TraceCache::bytes() const {
-  return rows_.size() * sizeof(Row) + names_.bytes() + hash_ids_.bytes();
+  return rows_.size() * sizeof(Row) + extras_.size() * sizeof(Extra) + names_.bytes() +
+         hash_ids_.bytes();
 }
 
 void TraceCache::sort_by_arrival() {
   std::vector<std::int64_t> keys(rows_.size());
   std::unordered_map<std::string_view, std::int64_t> session_key;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const std::string_view name = session(rows_[i]);
+    const std::string_view name = session(extra_of(rows_[i]));
     if (rows_[i].closed_loop) {
       keys[i] = session_key[name];
     } else {
@@ -91,7 +106,7 @@ void TraceCache::sort_by_arrival() {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&keys](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
-  std::deque<Row> sorted;
+  Blocks<Row> sorted;
   for (const std::size_t i : order) sorted.push_back(rows_[i]);
   rows_.swap(sorted);
 }

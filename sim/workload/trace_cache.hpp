@@ -2,9 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/container/deque.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,7 +42,8 @@ class Arena {
   std::size_t bytes_ = 0;
 };
 
-/// An append-only list of requests: about 64 bytes each, plus names and hash ids.
+/// An append-only list of requests: 32 bytes each, and 40 more plus names and hash ids for those
+/// that have any.
 class TraceCache {
  public:
   void append(const Request& request);
@@ -57,28 +58,41 @@ class TraceCache {
   void shift_arrivals(SimTime origin);
 
  private:
+  static constexpr std::uint32_t kNone = (std::uint32_t{1} << 31) - 1;
   struct Row {
-    std::uint64_t index;   ///< position in the trace
     std::int64_t time_ns;  ///< arrival, or delay when closed loop
-    const char* names;     ///< the id, then the session
-    const std::uint64_t* hash_ids;
-    std::uint32_t id_length;
-    std::uint32_t session_length;
-    std::uint32_t hash_count;
-    std::int32_t hash_block;
+    std::uint64_t index;   ///< position in the trace
     std::int32_t input_tokens;
     std::int32_t output_tokens;
     std::int32_t priority;
-    bool closed_loop;
+    std::uint32_t extra : 31;  ///< kNone: neither names nor hash ids
+    std::uint32_t closed_loop : 1;
+  };
+  /// What most traces have none of.
+  struct Extra {
+    const char* names = nullptr;  ///< the id, then the session
+    const std::uint64_t* hash_ids = nullptr;
+    std::uint32_t id_length = 0;
+    std::uint32_t session_length = 0;
+    std::uint32_t hash_count = 0;
+    std::int32_t hash_block = 0;
   };
 
-  void append_names(const Request& request, Row& row);
-  static std::string_view id(const Row& row) { return {row.names, row.id_length}; }
-  static std::string_view session(const Row& row) {
-    return {row.names + row.id_length, row.session_length};
+  std::uint32_t append_extra(const Request& request);
+  void append_names(const Request& request, Extra& extra);
+  Extra extra_of(const Row& row) const { return row.extra == kNone ? Extra{} : extras_[row.extra]; }
+  static std::string_view id(const Extra& extra) { return {extra.names, extra.id_length}; }
+  static std::string_view session(const Extra& extra) {
+    return {extra.names + extra.id_length, extra.session_length};
   }
 
-  std::deque<Row> rows_;  // grows without moving what it holds
+  /// Grows without moving what it holds, in blocks that are large to the allocator.
+  template <typename T>
+  using Blocks = boost::container::deque<
+      T, void, boost::container::deque_options_t<boost::container::block_size<2048>>>;
+
+  Blocks<Row> rows_;
+  Blocks<Extra> extras_;
   Arena<char> names_;
   std::string name_;  // scratch
   Arena<std::uint64_t> hash_ids_;

@@ -55,6 +55,27 @@ TEST_CASE("stretches change nothing: every time equals the oracle's to the nanos
   }
 }
 
+TEST_CASE("every decision and time of a pipeline equals the oracle's", "[property]") {
+  std::int64_t preemptions = 0;
+  for (std::uint64_t seed = 0; seed < cases(); ++seed) {
+    oracle::RandomCase random = oracle::random_pipeline_case(seed);
+    random.config.host_ns = seed % 4 == 1 ? 300'000 : seed % 4 == 2 ? 2'500'000 : 0;
+    const testing::AffinePrice price = prices(random.config, seed).back();
+    const auto expected = oracle::run(random.config, random.requests, price.for_oracle()).steps;
+    testing::Outcome logged;
+    const auto actual = testing::log_engine(random.config, random.requests, price, &logged);
+    const auto difference = oracle::compare_logs(expected, actual);
+    INFO("seed " << seed << "\n" << difference.value_or(""));
+    REQUIRE(!difference.has_value());
+    const testing::Outcome fates = testing::run_oracle(random.config, random.requests, price);
+    REQUIRE(testing::difference(fates, logged) == "");
+    const testing::Outcome unlogged = testing::run_engine(random.config, random.requests, price);
+    REQUIRE(testing::difference(fates, unlogged) == "");
+    preemptions += logged.stats.preemptions;
+  }
+  CHECK(preemptions > 100);
+}
+
 TEST_CASE("KV bytes integrate to the same over stretches and over single steps", "[property]") {
   for (std::uint64_t seed = 0; seed < cases() / 3; ++seed) {
     const oracle::RandomCase random = oracle::random_case(seed);

@@ -198,7 +198,9 @@ TEST_CASE("unknown names come with the nearest known one") {
   check_bad_flags({"--scheduling-policy", "lifo"}, {"fcfs"});
   check_bad_flags({"--polcy", "static"}, {"'--policy'"});
   check_bad_flags({"--blok-size", "16"}, {"'--block-size'"});
-  check_bad_flags({"--pipeline-parallel-size", "2"}, {"--pipeline-parallel-size"});
+  check_bad_flags({"--pipeline-parallel-size", "2", "--policy", "static"},
+                  {"--pipeline-parallel-size", "static"});
+  check_bad_flags({"--pipeline-parallel-size", "0"}, {"--pipeline-parallel-size", "1"});
 }
 
 TEST_CASE("sizes that are none") {

@@ -57,6 +57,13 @@ class AffineModel : public StepCostModel {
   }
   bool decode_step_is_constant() const override { return price_.per_context_ns == 0; }
   Heat next_heat(Heat heat, double, SimTime) const override { return heat; }
+  /// The same on each stage, what is left over on the last.
+  std::span<const SimTime> stages(const StepCost& cost) override {
+    times_.assign(static_cast<std::size_t>(price_.stages),
+                  SimTime(cost.total.ns() / price_.stages));
+    times_.back() = cost.total - times_.front() * (price_.stages - 1);
+    return times_;
+  }
 
  private:
   std::int64_t total(std::int64_t tokens, std::int64_t context, const SharedContext& shared) const {
@@ -64,6 +71,7 @@ class AffineModel : public StepCostModel {
            price_.per_shared_ns * shared.reads;
   }
   AffinePrice price_;
+  std::vector<SimTime> times_;
   StepCost rest_;
 };
 
@@ -103,6 +111,7 @@ SchedulerConfig scheduler_config(const oracle::Config& from) {
   config.enable_prefix_caching = from.enable_prefix_caching;
   config.enable_chunked_prefill = from.enable_chunked_prefill;
   config.async_scheduling = from.async_scheduling;
+  config.pipeline_parallel = from.pipeline_parallel;
   config.scheduler_reserve_full_isl = from.scheduler_reserve_full_isl;
   config.scheduling_policy = from.policy == oracle::QueuePolicy::kPriority
                                  ? SchedulingPolicy::kPriority
@@ -134,7 +143,11 @@ Outcome run(const oracle::Config& config, const std::vector<oracle::Request>& re
   parts.make_policy = config.batching == oracle::Batching::kStatic ? make_static
                       : config.enable_chunked_prefill              ? make_chunked
                                                                    : make_continuous;
-  parts.make_cost_model = [&] { return price.for_engine(); };
+  parts.make_cost_model = [&] {
+    AffinePrice staged = price;
+    staged.stages = config.pipeline_parallel;
+    return staged.for_engine();
+  };
   parts.make_router = make_round_robin;
   const std::vector<EngineStats> stats =
       simulate(cluster, parts, trace, recorder, log, names, control);

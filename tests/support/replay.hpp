@@ -39,6 +39,7 @@ struct Outcome {
 struct AffinePrice {
   std::int64_t base_ns = 0, per_token_ns = 0, per_context_ns = 0;
   std::int64_t per_shared_ns = 0;  ///< per token that a running request holds after another one
+  std::int64_t stages = 1;         ///< set to those of the configuration
   oracle::Price for_oracle() const;
   std::unique_ptr<StepCostModel> for_engine() const;
 };

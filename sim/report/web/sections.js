@@ -13,6 +13,7 @@ const kFigures = [
   { group: "Engine", name: "batch", key: ["engine", "mean_batch_size"] },
   { group: "Engine", name: "step ms", key: ["engine", "mean_step_ms"] },
   { group: "Engine", name: "busy", key: ["engine", "busy_fraction"], format: percent },
+  { group: "Engine", name: "bubbles", key: ["engine", "bubble_fraction"], format: percent, optional: true },
   { group: "Engine", name: "MFU", key: ["engine", "mfu"], format: percent },
   { group: "Engine", name: "MBU", key: ["engine", "mbu"], format: percent },
   { group: "KV pool", name: "mean used", key: ["kv", "mean_used"], format: percent },

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <deque>
 #include <stdexcept>
+#include <vector>
 
 #include "support/oracle/arrivals.hpp"
 #include "support/oracle/oracle.hpp"
@@ -34,6 +35,8 @@ class Engine {
   Result run() {
     if (config_.async_scheduling) {
       run_async();
+    } else if (config_.pipeline_parallel > 1) {
+      run_pipeline();
     } else {
       run_sync();
     }
@@ -86,6 +89,46 @@ class Engine {
     }
   }
 
+  /// vLLM's step_with_batch_queue(): another batch follows at once while there is a stage for it,
+  /// this one was not empty and the oldest is not done.
+  void run_pipeline() {
+    std::deque<Batch> in_flight;
+    const auto stages = static_cast<std::size_t>(config_.pipeline_parallel);
+    stage_free_ns_.assign(stages, 0);
+    while (true) {
+      drain();
+      if (scheduler_.is_live()) {
+        in_flight.push_back(schedule());
+        const bool more = in_flight.size() < stages && !in_flight.back().plan.entries.empty() &&
+                          in_flight.front().end_ns > now_ns_;
+        if (more) {
+          continue;
+        }
+      }
+      if (!in_flight.empty()) {
+        process(in_flight.front());
+        in_flight.pop_front();
+      } else if (!arrivals_.empty()) {
+        now_ns_ = arrivals_.next_ns();
+      } else {
+        return;
+      }
+    }
+  }
+
+  /// When a batch of `ns` in all, the same on each stage and what is left over on the last, is
+  /// through.
+  std::int64_t through_stages(std::int64_t ns) {
+    const std::int64_t part = ns / config_.pipeline_parallel;
+    std::int64_t at = now_ns_ + config_.host_ns;
+    for (std::int64_t& free : stage_free_ns_) {
+      const bool last = &free == &stage_free_ns_.back();
+      at = std::max(at, free) + (last ? ns - part * (config_.pipeline_parallel - 1) : part);
+      free = at;
+    }
+    return at;
+  }
+
   void drain() {
     for (const std::size_t request : arrivals_.drain(now_ns_)) {
       scheduler_.add(request);
@@ -101,8 +144,10 @@ class Engine {
     // An empty step takes no time, but its results still wait for the batch before it.
     batch.end_ns = std::max(device_free_ns_, now_ns_);
     if (!batch.plan.entries.empty()) {
-      batch.end_ns = std::max(device_free_ns_, now_ns_ + config_.host_ns) +
-                     price_(work_of(batch.plan), batch.plan.shared_reads);
+      const std::int64_t price_ns = price_(work_of(batch.plan), batch.plan.shared_reads);
+      batch.end_ns = stage_free_ns_.empty()
+                         ? std::max(device_free_ns_, now_ns_ + config_.host_ns) + price_ns
+                         : through_stages(price_ns);
     }
     device_free_ns_ = batch.end_ns;
     return batch;
@@ -132,7 +177,8 @@ class Engine {
   Scheduler scheduler_;
   std::size_t num_requests_;
   std::int64_t now_ns_ = 0;
-  std::int64_t device_free_ns_ = 0;  // end of the batch scheduled last
+  std::vector<std::int64_t> stage_free_ns_;  // of a pipeline: end of what each stage did last
+  std::int64_t device_free_ns_ = 0;          // end of the batch scheduled last
 };
 
 void require(bool holds, const char* what) {
@@ -149,9 +195,13 @@ void validate(const Config& config) {
   require(config.max_model_len >= 1, "max_model_len must be at least 1");
   require(config.watermark >= 0.0 && config.watermark < 1.0, "watermark must be in [0, 1)");
   require(config.long_prefill_token_threshold >= 0, "the threshold must not be negative");
+  require(config.pipeline_parallel >= 1, "pipeline_parallel must be at least 1");
   const bool speculates = config.spec_method != SpecMethod::kNone;
   require(speculates == (config.num_speculative_tokens > 0), "spec needs a method and a count");
+  require(config.pipeline_parallel == 1 || (!config.async_scheduling && !speculates),
+          "a pipeline is synchronous, no spec");
   if (config.batching == Batching::kStatic) {
+    require(config.pipeline_parallel == 1, "static batching has no pipeline");
     require(!config.async_scheduling && !speculates, "static batching is synchronous, no spec");
   } else if (!config.enable_chunked_prefill) {
     require(config.max_num_batched_tokens >= config.max_model_len,

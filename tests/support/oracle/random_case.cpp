@@ -124,6 +124,15 @@ RandomCase random_case(std::uint64_t seed) {
   return result;
 }
 
+RandomCase random_pipeline_case(std::uint64_t seed) {
+  RandomCase result = random_case(seed);
+  result.config.pipeline_parallel = 2 + static_cast<std::int64_t>(seed % 4);
+  result.config.async_scheduling = false;
+  result.config.spec_method = SpecMethod::kNone;
+  result.config.num_speculative_tokens = 0;
+  return result;
+}
+
 RandomCase random_static_case(std::uint64_t seed) {
   RandomCase result = random_case(seed);
   result.config.batching = Batching::kStatic;

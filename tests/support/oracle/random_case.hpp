@@ -18,6 +18,9 @@ struct RandomCase {
 /// outputs, requests that never fit, sequences cut at the model's length.
 RandomCase random_case(std::uint64_t seed);
 
+/// The same traces on a pipeline of 2 to 5 stages, without speculation.
+RandomCase random_pipeline_case(std::uint64_t seed);
+
 /// The same traces under static batching.
 RandomCase random_static_case(std::uint64_t seed);
 

@@ -38,6 +38,7 @@ struct Config {
   double watermark = 0.0;
   bool scheduler_reserve_full_isl = true;
   bool async_scheduling = false;
+  std::int64_t pipeline_parallel = 1;  ///< Stages; more than one need async_scheduling off.
   SpecMethod spec_method = SpecMethod::kNone;
   std::int64_t num_speculative_tokens = 0;
   std::int64_t base_us = 0;       ///< Read by `linear_price` only.

@@ -1,6 +1,7 @@
 /// Do runs resolve to vLLM's defaults, and are contradictions refused?
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "cli/engine_config.hpp"
 #include "cli/resolve.hpp"
@@ -175,6 +176,47 @@ TEST_CASE("step times that are none") {
         "linear:base_us=1,base_us=2", "linear:base_us=0,per_token_us=0", "linear:base_us=nan"}) {
     INFO(text);
     CHECK_THROWS_AS(parse_step_time(text), InputError);
+  }
+}
+
+TEST_CASE("a pipeline has its batches in flight, its memory and its GPUs") {
+  RunSpec spec;
+  spec.model = "llama-2-70b";
+  spec.tensor_parallel_size = 4;
+  const ResolvedRun whole = resolved(spec);
+  CHECK(whole.cluster.scheduler.async_scheduling);
+  spec.pipeline_parallel_size = 2;
+  const ResolvedRun run = resolved(spec);
+  CHECK_FALSE(run.cluster.scheduler.async_scheduling);
+  CHECK(run.cluster.scheduler.pipeline_parallel == 2);
+  CHECK(run.gpus() == 8);
+  CHECK(run.config["pipeline_parallel_size"] == 2);
+  // Half of the weights and half of each token's KV on a GPU.
+  CHECK(run.cluster.scheduler.num_gpu_blocks > 2 * whole.cluster.scheduler.num_gpu_blocks);
+  CHECK(run.parts.make_cost_model()->stages(StepCost{}).size() == 2);
+}
+
+TEST_CASE("what a pipeline does not go with is refused") {
+  RunSpec pipeline;
+  pipeline.pipeline_parallel_size = 2;
+  const std::vector<std::function<void(RunSpec&)>> changes{
+      [](RunSpec& s) { s.policy = "static"; },
+      [](RunSpec& s) { s.policy = "disaggregated"; },
+      [](RunSpec& s) { s.async_scheduling = true; },
+      [](RunSpec& s) { s.preemption_mode = "swap"; },
+      [](RunSpec& s) { s.kv_offload = "cpu:1GiB"; },
+      [](RunSpec& s) { s.pipeline_parallel_size = 33; },  // of 32 layers
+      [](RunSpec& s) {
+        s.speculative_method = "ngram";
+        s.num_speculative_tokens = 2;
+        s.speculative_acceptance_rate = 0.5;
+      }};
+  CHECK_NOTHROW(resolved(pipeline));
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    INFO("change " << i);
+    RunSpec spec = pipeline;
+    changes[i](spec);
+    CHECK_THROWS_AS(resolved(spec), InputError);
   }
 }
 

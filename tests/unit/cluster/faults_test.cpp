@@ -75,6 +75,10 @@ void vary_memory(SchedulerConfig& config, std::uint64_t which) {
       config.offload.tiers = {{"cpu", 50, 1e-5, 1e-6}};
       config.enable_prefix_caching = true;
       break;
+    case 7:
+      config.pipeline_parallel = 3;
+      config.async_scheduling = false;
+      break;
     default:
       break;
   }
@@ -199,7 +203,7 @@ TEST_CASE("whatever happens, every request ends once", "[faults]") {
       config.enable_prefix_caching = rng.below(2) == 0;
     };
     randomise(run.config.scheduler);
-    if (!split) vary_memory(run.config.scheduler, rng.below(8));
+    if (!split) vary_memory(run.config.scheduler, rng.below(9));
     std::size_t replicas = static_cast<std::size_t>(run.config.replicas);
     if (split) {
       decode->scheduler = run.config.scheduler;

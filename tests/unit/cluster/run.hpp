@@ -96,7 +96,9 @@ struct Run {
   std::map<std::uint64_t, RequestRecord> operator()(std::vector<Request> requests) {
     ListTrace trace(std::move(requests));
     Fates fates;
-    const auto price = [] { return std::make_unique<LinearCostModel>(1000, 10); };
+    const auto price = [stages = config.scheduler.pipeline_parallel] {
+      return std::make_unique<LinearCostModel>(1000, 10, stages);
+    };
     ClusterParts parts{policy, price, router, policy, price};
     outcome = run_cluster(config, parts, trace, fates, nullptr, nullptr, control);
     stats = outcome.engines;

@@ -45,7 +45,8 @@ class StepWatcher : public Observer {
     last.scheduled = report.last_scheduled;
     last.kv = report.kv_last;
     if (report.steps == 0) return;
-    REQUIRE(report.begin >= last.end);
+    if (report.stages.empty()) REQUIRE(report.begin >= last.end);
+    check_stages(report, last);
     REQUIRE(report.begin >= report.scheduled);
     REQUIRE(report.end - report.begin >= report.busy);
     last.end = report.end;
@@ -68,7 +69,22 @@ class StepWatcher : public Observer {
   struct Last {
     SimTime scheduled, end;
     KvUsage kv;
+    std::vector<StageRun> stages;
   };
+
+  /// A stage does one batch after the other, and a batch one stage after the other.
+  static void check_stages(const StepReport& report, Last& last) {
+    if (report.stages.empty()) return;
+    SimTime at = report.begin;
+    for (std::size_t i = 0; i < report.stages.size(); ++i) {
+      REQUIRE(report.stages[i].begin >= at);
+      if (!last.stages.empty()) REQUIRE(report.stages[i].begin >= last.stages[i].end);
+      at = report.stages[i].end;
+    }
+    REQUIRE(report.stages[0].begin == report.begin);
+    REQUIRE(at == report.end);
+    last.stages.assign(report.stages.begin(), report.stages.end());
+  }
 
   /// The level stays as it was told until the next report.
   static void add_kv(KvIntegral& kv, const Last& last, const StepReport& report) {
@@ -134,12 +150,20 @@ WatchCase random_case(std::mt19937& random) {
     c.parts.make_decode_policy = c.parts.make_policy;
   }
   c.parts.make_router = make_round_robin;
+  DeploymentSpec deployment;
+  if (!is_static && c.config.disaggregated == nullptr && random() % 4 == 0) {
+    deployment.pipeline_parallel = 2 + static_cast<std::int64_t>(random() % 3);
+    c.config.scheduler.pipeline_parallel = deployment.pipeline_parallel;
+    c.config.scheduler.async_scheduling = false;
+  }
   if (random() % 2 == 0) {
-    c.parts.make_cost_model = [] { return std::make_unique<LinearCostModel>(5000, 10); };
+    c.parts.make_cost_model = [stages = deployment.pipeline_parallel] {
+      return std::make_unique<LinearCostModel>(5000, 10, stages);
+    };
   } else {
-    c.parts.make_cost_model = [] {
+    c.parts.make_cost_model = [deployment] {
       return std::make_unique<RooflineCostModel>(load_model("llama-3.1-8b"),
-                                                 load_hardware("h100-sxm"), DeploymentSpec{});
+                                                 load_hardware("h100-sxm"), deployment);
     };
   }
   c.parts.make_decode_cost_model = c.parts.make_cost_model;

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <random>
 #include <sstream>
 
@@ -105,6 +106,27 @@ TEST_CASE("the phases of a request nest, and preemptions lie within them") {
       "b KV transfer 50", "e KV transfer 60", "e decode 100", "e request 7 100"};
   CHECK(spans_of(document) == expected);
   CHECK(document["otherData"]["command"] == "simulate --trace '</script>'");
+}
+
+TEST_CASE("each stage of a pipeline has a track of its own") {
+  const json document = timeline_of({}, [](TimelineWriter& writer) {
+    for (const std::int64_t begin : {1020, 1030}) {  // the second begins while the first goes on
+      StepReport step = timeline_step(begin, 20);
+      const std::vector<StageRun> stages{
+          {SimTime::from_ms(begin), SimTime::from_ms(begin + 10)},
+          {SimTime::from_ms(begin + 10), SimTime::from_ms(begin + 20)}};
+      step.stages = stages;
+      writer.on_steps(step);
+    }
+  });
+  std::map<int, std::vector<double>> begins;
+  std::vector<std::string> names;
+  for (const json& event : document["traceEvents"]) {
+    if (event["ph"] == "X") begins[event["tid"]].push_back(event["ts"].get<double>() / 1000);
+    if (event["name"] == "thread_name") names.push_back(event["args"]["name"]);
+  }
+  CHECK(begins == std::map<int, std::vector<double>>{{1, {20, 30}}, {2, {30, 40}}});
+  CHECK(names == std::vector<std::string>{"stage 0", "stage 1"});
 }
 
 TEST_CASE("a request without a queue or an end of its preemption is still whole") {
