@@ -6,7 +6,7 @@ find_package(fmt 8 REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(LibLZMA REQUIRED)
-find_package(SQLite3 3.38 REQUIRED)
+find_package(SQLite3 3.24 REQUIRED)
 find_package(Threads REQUIRED)
 
 find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)

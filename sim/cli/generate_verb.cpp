@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "cli/flags.hpp"
+#include "cli/inputs.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/outputs.hpp"
 #include "cli/verbs.hpp"
@@ -47,6 +48,7 @@ int run_generate(const std::vector<std::string>& arguments, const std::string&) 
   const std::int64_t seed = parse_integer(flags.value("seed", "0"), "--seed", 0, INT64_MAX);
   const GenerateSpec spec = load_spec(flags.value("spec"));
   const std::string path = flags.value("output", "-");
+  check_distinct({{"--output", path}}, input_files(flags, {}));
   catch_interrupts();
   std::unique_ptr<AtomicFile> file;
   if (path != "-") file = std::make_unique<AtomicFile>(path);

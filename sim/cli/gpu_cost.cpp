@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "core/error.hpp"
 #include "core/units.hpp"
 
@@ -42,6 +44,14 @@ std::optional<double> GpuHourCost::of(const std::string& hardware) const {
         fmt::format("--gpu-hour-cost has no price for {}; add {}:PRICE", hardware, hardware));
   }
   return found->second;
+}
+
+std::optional<double> GpuHourCost::of(const ResolvedRun& run) const {
+  const std::optional<double> price = of(run.hardware);
+  if (!price || !run.cluster.disaggregated) return price;
+  const auto all = static_cast<double>(run.gpus());
+  const double decode_share = static_cast<double>(run.decode_gpus()) / all;
+  return std::lerp(*price, of(run.decode_hardware).value(), decode_share);
 }
 
 }  // namespace servesim

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/resolve.hpp"
+
 namespace servesim {
 
 /// Dollars per GPU and hour, for all GPUs or by name.
@@ -18,6 +20,8 @@ class GpuHourCost {
   /// The price of `hardware`; nothing when no price was given at all. Throws InputError when there
   /// are prices, but none for it.
   std::optional<double> of(const std::string& hardware) const;
+  /// The mean price of the GPUs of `run`, whose pools may have different ones.
+  std::optional<double> of(const ResolvedRun& run) const;
 
  private:
   std::optional<double> any_;

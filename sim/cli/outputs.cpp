@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cli/inputs.hpp"
 #include "core/error.hpp"
 
 namespace servesim {
@@ -31,10 +32,23 @@ bool same_file(const std::string& a, const std::string& b) {
          fs::weakly_canonical(fs::absolute(b), error);
 }
 
+void check_spares(const std::string& flag, const std::string& path,
+                  const std::vector<std::string>& inputs) {
+  std::error_code error;
+  for (const std::string& input : inputs) {
+    if (fs::is_regular_file(input, error) && same_file(path, input)) {
+      throw InputError(fmt::format("{} {} would overwrite an input", flag, path));
+    }
+  }
+  if (is_shipped_data(path)) {
+    throw InputError(fmt::format("{} {} would overwrite a file that ships", flag, path));
+  }
+}
+
 }  // namespace
 
 void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& inputs) {
-  check_distinct({{"--json", outputs.json == "-" ? "/dev/stdout" : outputs.json},
+  check_distinct({{"--json", outputs.json},
                   {"--requests", outputs.requests},
                   {"--schedule-log", outputs.schedule_log},
                   {"--timeline", outputs.timeline},
@@ -42,25 +56,29 @@ void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& 
                  inputs);
 }
 
-void check_distinct(const std::vector<std::pair<std::string, std::string>>& all,
+void check_distinct(std::vector<std::pair<std::string, std::string>> outputs,
                     const std::vector<std::string>& inputs) {
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto& [flag, path] = all[i];
-    if (path.empty()) continue;
+  for (auto& [flag, path] : outputs) {
+    if (path == "-" && (flag == "--json" || flag == "--output")) path = "/dev/stdout";
     if (path == "-") {
       throw InputError(fmt::format("{} -: a file is expected; only --json writes to stdout", flag));
     }
-    for (std::size_t j = 0; j < i; ++j) {
-      if (!all[j].second.empty() && same_file(path, all[j].second)) {
-        throw InputError(fmt::format("{} and {} both write {}", all[j].first, flag, path));
+  }
+  std::erase_if(outputs, [](const auto& output) { return output.second.empty(); });
+  for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+    const auto& [flag, path] = *output;
+    for (auto other = outputs.begin(); other != output; ++other) {
+      if (same_file(path, other->second)) {
+        throw InputError(fmt::format("{} and {} both write {}", other->first, flag, path));
       }
     }
-    for (const std::string& input : inputs) {
-      std::error_code error;
-      if (fs::is_regular_file(input, error) && same_file(path, input)) {
-        throw InputError(fmt::format("{} {} would overwrite an input", flag, path));
-      }
-    }
+    check_spares(flag, path, inputs);
+  }
+}
+
+void check_report_name(const std::string& path) {
+  if (!path.empty() && !path.ends_with(".html")) {
+    throw InputError(fmt::format("--report {}: the name must end in .html", path));
   }
 }
 
@@ -75,9 +93,7 @@ Outputs::Outputs(const OutputPaths& paths, TimelineWindow window)
     timeline_ = std::make_unique<TimelineWriter>(paths.timeline, window);
   }
   if (!paths.report.empty()) {
-    if (!paths.report.ends_with(".html")) {
-      throw InputError(fmt::format("--report {}: the name must end in .html", paths.report));
-    }
+    check_report_name(paths.report);
     report_ = std::make_unique<AtomicFile>(paths.report);
   }
 }

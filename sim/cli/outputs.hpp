@@ -22,12 +22,17 @@ struct OutputPaths {
   std::string report = {};
 };
 
-/// Throws InputError when two outputs are one file, or an output is one of `inputs`.
+/// Throws InputError when two outputs are one file, or an output is one of `inputs` or a file that
+/// ships.
 void check_distinct(const OutputPaths& outputs, const std::vector<std::string>& inputs);
 
-/// The same for any outputs: pairs of a flag and a path, which may be empty.
-void check_distinct(const std::vector<std::pair<std::string, std::string>>& outputs,
+/// The same for any outputs: pairs of a flag and a path, which may be empty. "-" is stdout for
+/// those that may write there.
+void check_distinct(std::vector<std::pair<std::string, std::string>> outputs,
                     const std::vector<std::string>& inputs);
+
+/// Throws InputError for a --report that is not to be an HTML file.
+void check_report_name(const std::string& path);
 
 /// The open outputs. What is not committed leaves no file.
 class Outputs {

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/units.hpp"
+#include "report/result_json.hpp"
 
 namespace servesim {
 namespace {
@@ -43,14 +44,6 @@ nlohmann::json load_json(const RunSpec& spec, const ResolvedRun& run) {
           {"time_scale", run.load.time_scale},
           {"num_prompts", or_null(spec.num_prompts)},
           {"max_concurrency", or_null(spec.max_concurrency)}};
-}
-
-nlohmann::json goodput_json(const GoodputTargets& targets) {
-  nlohmann::json json = nlohmann::json::object();
-  if (targets.ttft_ms) json["ttft_ms"] = *targets.ttft_ms;
-  if (targets.tpot_ms) json["tpot_ms"] = *targets.tpot_ms;
-  if (targets.e2el_ms) json["e2el_ms"] = *targets.e2el_ms;
-  return json;
 }
 
 void check_burstiness(const RunSpec& spec, const LoadOptions& load) {

@@ -45,10 +45,13 @@ struct ResolvedRun {
   nlohmann::json config;  ///< all that can change the result, and its hash
   std::vector<std::string> warnings;
 
+  /// GPUs of the decode pool; 0 without one.
+  std::int64_t decode_gpus() const {
+    return cluster.disaggregated ? decode_tensor_parallel_size * cluster.disaggregated->replicas
+                                 : 0;
+  }
   std::int64_t gpus() const {
-    const std::int64_t decode = cluster.disaggregated ? cluster.disaggregated->replicas : 0;
-    return tensor_parallel_size * pipeline_parallel_size * cluster.replicas +
-           decode_tensor_parallel_size * decode;
+    return tensor_parallel_size * pipeline_parallel_size * cluster.replicas + decode_gpus();
   }
 };
 
@@ -70,18 +73,12 @@ class Resolver {
   void resolve_engine_config(const RunSpec& spec, ResolvedRun& run);
   void resolve_common(const RunSpec& spec, ResolvedRun& run);
 
-  /// A spec and the hash of the file it came from, which names it beyond doubt.
-  template <typename Spec>
-  struct Loaded {
-    Spec spec;
-    std::string hash;
-  };
-  const Loaded<ModelSpec>& model(const std::string& name);
-  const Loaded<HardwareSpec>& hardware(const std::string& name);
+  const ModelSpec& model(const std::string& name);
+  const HardwareSpec& hardware(const std::string& name);
 
   const Registries& registries_;
-  std::map<std::string, Loaded<ModelSpec>> models_;
-  std::map<std::string, Loaded<HardwareSpec>> hardware_;
+  std::map<std::string, ModelSpec> models_;
+  std::map<std::string, HardwareSpec> hardware_;
 };
 
 /// Enters the format that "auto" turned out to be into the run's configuration, and renews its

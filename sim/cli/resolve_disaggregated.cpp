@@ -6,8 +6,6 @@
 #include "cli/axes.hpp"
 #include "cli/resolve_engine.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
-#include "core/params.hpp"
 #include "net/routes.hpp"
 #include "net/topology_loader.hpp"
 
@@ -228,8 +226,7 @@ void Resolver::resolve_disaggregated(const RunSpec& spec, const PolicyEntry& pol
   run.config["prefill"] = pool(prefill, run.cluster.replicas);
   run.config["decode"] = pool(decode, config->replicas);
   const bool ships = fabric.file != run.kv_link;
-  run.config["kv_link"] = {{"name", ships ? run.kv_link : "file"},
-                           {"hash", canonical_hash(read_json_file(fabric.file))}};
+  run.config["kv_link"] = {{"name", ships ? run.kv_link : "file"}, {"hash", fabric.hash}};
   run.config["kv_transfer"] = config->push ? "push" : "pull";
   run.cluster.disaggregated = std::move(config);
 }

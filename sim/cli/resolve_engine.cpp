@@ -3,32 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "cli/scheduler_settings.hpp"
 #include "cli/step_time.hpp"
-#include "core/data_dir.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
-#include "core/params.hpp"
 #include "cost/memory_budget.hpp"
 #include "hardware/hardware_loader.hpp"
 #include "model/model_loader.hpp"
-#include "workload/input_file.hpp"
 
 namespace servesim {
 namespace {
 
 constexpr std::string_view kDefaultModel = "llama-3.1-8b";
 constexpr std::string_view kDefaultHardware = "h100-sxm";
-
-/// Hash of the file that `name` stands for: one that ships in models/`folder`, or a path.
-std::string data_hash(const std::string& folder, const std::string& name) {
-  const std::string shipped = fmt::format("{}/models/{}/{}.json", data_dir(), folder, name);
-  const bool ships = std::filesystem::exists(shipped);
-  return content_hash(InputFile::open(ships ? shipped : name)->bytes());
-}
 
 nlohmann::json speculative_json(const SpeculativeConfig& speculative) {
   if (speculative.method == SpeculativeMethod::kNone) return nullptr;
@@ -143,20 +131,16 @@ KvFacts kv_facts_of(const std::string& allocator, const SchedulerConfig& schedul
           !scheduler.offload.tiers.empty()};
 }
 
-const Resolver::Loaded<ModelSpec>& Resolver::model(const std::string& name) {
+const ModelSpec& Resolver::model(const std::string& name) {
   const auto found = models_.find(name);
-  if (found != models_.end()) return found->second;
-  ModelSpec spec = load_model(name);
-  return models_.emplace(name, Loaded<ModelSpec>{std::move(spec), data_hash("llm", name)})
-      .first->second;
+  return found != models_.end() ? found->second
+                                : models_.emplace(name, load_model(name)).first->second;
 }
 
-const Resolver::Loaded<HardwareSpec>& Resolver::hardware(const std::string& name) {
+const HardwareSpec& Resolver::hardware(const std::string& name) {
   const auto found = hardware_.find(name);
-  if (found != hardware_.end()) return found->second;
-  HardwareSpec spec = load_hardware(name);
-  return hardware_.emplace(name, Loaded<HardwareSpec>{std::move(spec), data_hash("hardware", name)})
-      .first->second;
+  return found != hardware_.end() ? found->second
+                                  : hardware_.emplace(name, load_hardware(name)).first->second;
 }
 
 Resolver::Engine Resolver::resolve_engine(const RunSpec& spec, const std::string& policy_name,
@@ -166,10 +150,8 @@ Resolver::Engine Resolver::resolve_engine(const RunSpec& spec, const std::string
   check_dtype(spec.dtype.value_or("auto"));
   Engine engine;
   CostInputs& inputs = engine.inputs;
-  const auto& loaded_model = model(spec.model.value_or(std::string(kDefaultModel)));
-  const auto& loaded_hardware = hardware(spec.hardware.value_or(std::string(kDefaultHardware)));
-  inputs.model = loaded_model.spec;
-  inputs.hardware = loaded_hardware.spec;
+  inputs.model = model(spec.model.value_or(std::string(kDefaultModel)));
+  inputs.hardware = hardware(spec.hardware.value_or(std::string(kDefaultHardware)));
   if (spec.num_kv_heads) inputs.model.override_kv_heads(*spec.num_kv_heads);
   inputs.deployment = deployment_of(spec);
   inputs.base_us = step_time.base_us;
@@ -185,9 +167,9 @@ Resolver::Engine Resolver::resolve_engine(const RunSpec& spec, const std::string
   make(inputs);  // says now what it cannot price
   engine.make_cost_model = [make, inputs] { return make(inputs); };
   engine.config = {{"model", inputs.model.name},
-                   {"model_hash", loaded_model.hash},
+                   {"model_hash", inputs.model.hash},
                    {"hardware", inputs.hardware.name},
-                   {"hardware_hash", loaded_hardware.hash},
+                   {"hardware_hash", inputs.hardware.hash},
                    {"tensor_parallel_size", inputs.deployment.tensor_parallel},
                    {"pipeline_parallel_size", inputs.deployment.pipeline_parallel},
                    {"dtype", spec.dtype.value_or("auto")},

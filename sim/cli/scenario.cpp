@@ -39,8 +39,8 @@ void read_link(Params& p, const ClusterConfig& cluster, ScenarioEvent& event) {
   event.bandwidth = p.number("bandwidth", 0, 1);
 }
 
-std::vector<ScenarioEvent> load_scenario(const std::string& path, const ClusterConfig& cluster) {
-  const nlohmann::json document = read_json_file(path);
+std::vector<ScenarioEvent> read_scenario(const nlohmann::json& document, const std::string& path,
+                                         const ClusterConfig& cluster) {
   Params root(document, path);
   root.allow("events");
   root.optional<std::string>("description", "");
@@ -74,8 +74,9 @@ std::vector<ScenarioEvent> load_scenario(const std::string& path, const ClusterC
 
 void resolve_faults(const RunSpec& spec, ResolvedRun& run) {
   if (spec.scenario) {
-    run.cluster.scenario = load_scenario(*spec.scenario, run.cluster);
-    run.config["scenario"] = canonical_hash(read_json_file(*spec.scenario));
+    const nlohmann::json document = read_json_file(*spec.scenario);
+    run.cluster.scenario = read_scenario(document, *spec.scenario, run.cluster);
+    run.config["scenario"] = canonical_hash(document);
   }
   if (spec.max_queue) {
     run.cluster.max_queue = *spec.max_queue;

@@ -41,21 +41,30 @@ std::string configuration_hash(nlohmann::json config) {
   return canonical_hash(config);
 }
 
+/// How many rates above a crossing are tried, one per cent apart. The fewer misses decide, the
+/// noisier their number, which can fall again above the crossing; in sessions one late request
+/// makes many.
+int looks_above(std::int64_t allowed_misses, bool sessions) {
+  constexpr std::int64_t kFewMisses = 100;
+  constexpr std::int64_t kManyMisses = 1000;
+  if (sessions) return 10;
+  if (allowed_misses < kFewMisses) return 5;
+  return allowed_misses < kManyMisses ? 2 : 1;
+}
+
 /// Where to look first, and how far from there next.
 CapacityRange range_for(const RateGrid& grid, const TraceCount& count, std::int64_t gpus,
                         const ResolvedRun& run, std::int64_t allowed_misses, bool sessions,
                         const EvaluatedConfig* guess) {
-  constexpr double kLongestS = 1e9;  // of simulated time
-  const double lowest = std::max(kLowestRate, static_cast<double>(count.requests) / kLongestS);
+  constexpr double kLongestSearchS = 1e9;  // of simulated time
+  const double lowest =
+      std::max(kLowestRate, static_cast<double>(count.requests) / kLongestSearchS);
   CapacityRange range{grid.floor(lowest), grid.floor(kHighestRate), grid.floor(kFirstGuess),
                       std::max(1, grid.steps_per_decade() / 4)};
-  // The fewer misses decide, the noisier their number, which can fall again above the crossing; in
-  // sessions one late request makes many.
-  constexpr std::int64_t kFewMisses = 100;
-  constexpr std::int64_t kManyMisses = 1000;
-  range.lookahead = sessions || allowed_misses < kFewMisses ? 3
-                    : allowed_misses < kManyMisses          ? 1
-                                                            : 0;
+  range.looks = looks_above(allowed_misses, sessions);
+  constexpr double kLookDistance = 1.01;
+  range.look_stride =
+      std::max(1, static_cast<int>(std::log10(kLookDistance) * grid.steps_per_decade()));
   if (guess == nullptr || guess->status == SearchStatus::kUnbounded) return range;
   const double scale = static_cast<double>(gpus) / static_cast<double>(guess->gpus);
   range.start = grid.floor(guess->rate * scale);

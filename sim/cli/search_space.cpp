@@ -11,7 +11,7 @@
 namespace servesim {
 namespace {
 
-constexpr std::size_t kMostRangeValues = 10'000;
+constexpr double kMostRangeValues = 10'000;
 
 const Axis& axis_of(const std::string& path, const std::string& key) {
   std::string name = key;
@@ -38,6 +38,19 @@ std::string space_scalar(const nlohmann::json& value, const std::string& where) 
       where));
 }
 
+/// How many values a range has, as a number that may be beyond any integer. An end that rounding
+/// has just missed belongs to it.
+double range_count(double from, double to, double by, bool has_step) {
+  constexpr double kSlack = 1e-6;
+  return std::floor((has_step ? (to - from) / by : std::log(to / from) / std::log(by)) + kSlack) +
+         1;
+}
+
+/// Whole numbers are written as such, however large.
+std::string range_value(double value, bool whole) {
+  return whole ? fmt::format("{:.0f}", std::round(value) + 0.0) : nlohmann::json(value).dump();
+}
+
 /// A range's values. Between whole ends they are rounded to whole numbers.
 std::vector<std::string> space_range(const nlohmann::json& object, const std::string& path,
                                      const std::string& key) {
@@ -48,24 +61,25 @@ std::vector<std::string> space_range(const nlohmann::json& object, const std::st
   if (has_step == params.has("factor")) {
     throw params.error(has_step ? "factor" : "step", "a range has a step or a factor, one of them");
   }
+  const std::string kind = has_step ? "step" : "factor";
   const bool whole = object.at("from").is_number_integer() && object.at("to").is_number_integer();
-  const double by = params.required<double>(has_step ? "step" : "factor");
+  const double by = params.required<double>(kind);
   params.finish();
   if (to < from) throw params.error("to", fmt::format("{} is below from ({})", to, from));
   if (has_step ? by <= 0 : (by <= 1 || from <= 0)) {
-    throw params.error(has_step ? "step" : "factor",
-                       has_step ? "must be above 0" : "must be above 1, with from above 0");
+    throw params.error(kind, has_step ? "must be above 0" : "must be above 1, with from above 0");
+  }
+  const double count = range_count(from, to, by, has_step);
+  // Known before any is made: rounding may merge billions of them into a few.
+  if (!(count <= kMostRangeValues)) {
+    throw params.error(kind, fmt::format("{} makes more than {} values from {} to {}", by,
+                                         kMostRangeValues, from, to));
   }
   std::vector<std::string> values;
-  const double last = to + 1e-9 * std::abs(to);
-  for (int i = 0;; ++i) {
+  for (int i = 0; i < count; ++i) {
     const double value = has_step ? from + i * by : from * std::pow(by, i);
-    if (value > last) break;
-    std::string text = whole ? std::to_string(std::llround(value)) : nlohmann::json(value).dump();
+    std::string text = range_value(value, whole);
     if (values.empty() || values.back() != text) values.push_back(std::move(text));
-    if (values.size() > kMostRangeValues) {
-      throw InputError(fmt::format("{}: /{}: more than {} values", path, key, kMostRangeValues));
-    }
   }
   return values;
 }

@@ -9,6 +9,7 @@
 #include "cli/flags.hpp"
 #include "cli/gpu_cost.hpp"
 #include "cli/headline.hpp"
+#include "cli/inputs.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/outputs.hpp"
 #include "cli/resolve.hpp"
@@ -69,7 +70,7 @@ struct SearchOutputs {
 
 /// Outputs are opened here only to see that they can be written: a search may run long and be
 /// killed, and must leave no temporary files then.
-SearchOutputs check_outputs(const FlagSet& flags) {
+SearchOutputs check_outputs(const FlagSet& flags, const std::vector<AxisValues>& axes) {
   const std::string json = flags.value("json");
   const std::string exported = flags.value("export");
   const std::string report = flags.value("report");
@@ -77,13 +78,10 @@ SearchOutputs check_outputs(const FlagSet& flags) {
   if (!exported.empty() && !exported.ends_with(".csv") && !exported.ends_with(".json")) {
     throw InputError(fmt::format("--export {}: the name must end in .csv or .json", exported));
   }
-  std::vector<std::string> inputs{flags.value("trace"), flags.value("space"), flags.value("model"),
-                                  flags.value("hardware")};
-  check_distinct({{"--json", json == "-" ? "/dev/stdout" : json},
-                  {"--export", exported},
-                  {"--report", report},
-                  {"--results-db", store}},
-                 inputs);
+  check_report_name(report);
+  check_distinct(
+      {{"--json", json}, {"--export", exported}, {"--report", report}, {"--results-db", store}},
+      input_files(flags, axes));
   for (const std::string& path : {json, exported, report}) {
     if (!path.empty() && path != "-") const AtomicFile writable(path);
   }
@@ -141,7 +139,7 @@ std::vector<SearchTask> make_tasks(const std::vector<AxisValues>& axes,
       task.infeasible = error.what();
       if (task.infeasible.starts_with("unknown ")) throw;
     }
-    if (task.run) task.run->gpu_hour_cost = price.of(task.run->hardware);
+    if (task.run) task.run->gpu_hour_cost = price.of(*task.run);
     tasks.push_back(std::move(task));
   }
   return tasks;
@@ -255,6 +253,21 @@ void write_results(const SearchOutcome& outcome, const SearchOutputs& outputs, c
   }
 }
 
+/// The axes of the command line and of --space.
+std::vector<AxisValues> searched_axes(const FlagSet& flags) {
+  const std::vector<AxisValues> given = given_axes(flags);
+  check_search_axes(given);
+  return flags.given("space") ? join_axes(given, read_space(flags.value("space"))) : given;
+}
+
+int say_interrupted(const SearchOutcome& outcome, std::size_t tasks, bool kept) {
+  fmt::print(stderr, "simulate: interrupted with {} of {} configurations done; {}\n",
+             outcome.result.evaluated.size(), tasks,
+             kept ? "the same command goes on from there"
+                  : "nothing was kept (--results-db FILE keeps every run)");
+  return kInterruptedExit;
+}
+
 }  // namespace
 
 FlagSet search_flags() {
@@ -290,13 +303,10 @@ int run_search_verb(const std::vector<std::string>& arguments, const std::string
   const GpuHourCost price(flags.values("gpu-hour-cost"));
   SearchOptions options;
   options.settings = settings_of(flags);
-  const std::vector<AxisValues> given = given_axes(flags);
-  check_search_axes(given);
-  const std::vector<AxisValues> space =
-      flags.given("space") ? read_space(flags.value("space")) : std::vector<AxisValues>();
-  std::vector<SearchTask> tasks = make_tasks(join_axes(given, space), options.settings, price);
+  const std::vector<AxisValues> axes = searched_axes(flags);
+  std::vector<SearchTask> tasks = make_tasks(axes, options.settings, price);
   const std::vector<ResolvedRun> runs = feasible(tasks);
-  const SearchOutputs outputs = check_outputs(flags);
+  const SearchOutputs outputs = check_outputs(flags, axes);
 
   TraceSet traces;
   const TraceSource& trace = traces.open(runs.front().trace_path, runs.front().trace);
@@ -314,13 +324,7 @@ int run_search_verb(const std::vector<std::string>& arguments, const std::string
   options.store = store.get();
   catch_interrupts();
   const SearchOutcome outcome = run_search(tasks, trace, options);
-  if (outcome.interrupted) {
-    fmt::print(stderr, "simulate: interrupted with {} of {} configurations done; {}\n",
-               outcome.result.evaluated.size(), tasks.size(),
-               store ? "the same command goes on from there"
-                     : "nothing was kept (--results-db FILE keeps every run)");
-    return kInterruptedExit;
-  }
+  if (outcome.interrupted) return say_interrupted(outcome, tasks.size(), store != nullptr);
   if (!outcome.result.best) throw nobody(outcome.result);
   const std::string report =
       outputs.report.empty() ? "" : search_report(outcome.result, tasks, trace, command);

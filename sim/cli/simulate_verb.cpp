@@ -9,6 +9,7 @@
 #include "cli/flags.hpp"
 #include "cli/gpu_cost.hpp"
 #include "cli/headline.hpp"
+#include "cli/inputs.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/outputs.hpp"
 #include "cli/resolve.hpp"
@@ -61,6 +62,7 @@ void check_single_run_outputs(const OutputPaths& paths, const std::vector<Resolv
 struct Plan {
   std::vector<PlannedRun> planned;
   std::vector<ResolvedRun> runs;
+  std::vector<std::string> inputs;  ///< files
   TraceSet traces;
 };
 
@@ -79,10 +81,11 @@ Plan make_plan(const FlagSet& flags, const RunSpec& base, const Registries& regi
   const GpuHourCost price(flags.values("gpu-hour-cost"));
   Plan plan;
   plan.planned = product(base, given);
+  plan.inputs = input_files(flags, given);
   Resolver resolver(registries);
   for (const PlannedRun& planned : plan.planned) {
     plan.runs.push_back(resolver.resolve(planned.spec, targets));
-    plan.runs.back().gpu_hour_cost = price.of(plan.runs.back().hardware);
+    plan.runs.back().gpu_hour_cost = price.of(plan.runs.back());
   }
   return plan;
 }
@@ -93,15 +96,6 @@ void open_traces(Plan& plan) {
   for (ResolvedRun& run : plan.runs) {
     set_trace_format(run, plan.traces.open(run.trace_path, run.trace).format());
   }
-}
-
-std::vector<std::string> input_files(const FlagSet& flags) {
-  std::vector<std::string> files;
-  for (const char* name : {"trace", "engine-config", "model", "hardware", "kv-link", "scenario"}) {
-    const std::vector<std::string>& values = flags.values(name);
-    files.insert(files.end(), values.begin(), values.end());
-  }
-  return files;
 }
 
 std::string table_of(const Plan& plan, const std::vector<std::optional<RunResult>>& results,
@@ -232,7 +226,7 @@ int run_simulate(const std::vector<std::string>& arguments, const std::string& c
                           flags.value("timeline"), flags.value("report")};
   const TimelineWindow window = timeline_window(flags);
   check_single_run_outputs(paths, plan.runs);
-  check_distinct(paths, input_files(flags));
+  check_distinct(paths, plan.inputs);
   open_traces(plan);
   catch_interrupts();
   Outputs outputs(paths, window);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cli/axes.hpp"
+#include "cli/inputs.hpp"
 #include "cli/outputs.hpp"
 #include "cli/size_flags.hpp"
 #include "cli/terminal.hpp"
@@ -236,10 +237,12 @@ int run_size(const std::vector<std::string>& arguments, const std::string& comma
     return 0;
   }
   check_training_flags(flags);
+  const std::vector<AxisValues> given = given_axes(flags);
+  check_distinct({{"--json", flags.value("json")}}, input_files(flags, given));
   if (flags.given("training")) return run_size_training(flags, command);
   const std::vector<std::int64_t> contexts = size_list(flags, "context", 2048);
   const std::vector<std::int64_t> batches = size_list(flags, "batch", 1);
-  const std::vector<PlannedRun> planned = product(RunSpec{}, given_axes(flags));
+  const std::vector<PlannedRun> planned = product(RunSpec{}, given);
   if (planned.size() * contexts.size() * batches.size() > kMostRows) {
     throw InputError(fmt::format("the lists ask for more than {} rows", kMostRows));
   }

@@ -60,8 +60,13 @@ int run_validate(const std::vector<std::string>& arguments, const std::string&) 
   if (!flags.given("quiet")) {
     options.progress = [](const std::string& what) { fmt::print(stderr, "checking {}\n", what); };
   }
-  const ValidationReport report = run_validation(flags.value("data", default_data()), options);
-  if (const std::string out = flags.value("out", ""); !out.empty()) {
+  const std::string data = flags.value("data", default_data());
+  const std::string out = flags.value("out", "");
+  if (std::error_code none; !out.empty() && std::filesystem::equivalent(data, out, none)) {
+    throw InputError(fmt::format("--out {} is the folder of --data; name another", out));
+  }
+  const ValidationReport report = run_validation(data, options);
+  if (!out.empty()) {
     write_validation(report, out);
   } else {
     write_stdout(validation_markdown(report));

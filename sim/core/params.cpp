@@ -12,6 +12,8 @@
 #include <set>
 #include <sstream>
 
+#include "core/hash.hpp"
+
 namespace servesim {
 
 Params::Params(const nlohmann::json& object, std::string origin, std::string pointer)
@@ -138,6 +140,11 @@ InputError syntax_error(const std::string& path, const std::string& text,
 }  // namespace
 
 nlohmann::json read_json_file(const std::string& path) {
+  std::string ignored;
+  return read_json_file(path, ignored);
+}
+
+nlohmann::json read_json_file(const std::string& path, std::string& hash) {
   if (std::filesystem::is_directory(path)) {
     throw InputError(fmt::format("{}: is a directory; a JSON file is expected", path));
   }
@@ -147,6 +154,7 @@ nlohmann::json read_json_file(const std::string& path) {
   stream << file.rdbuf();
   const std::string text = stream.str();
   if (text.empty()) throw InputError(fmt::format("{}: is empty; a JSON file is expected", path));
+  hash = content_hash(text);
   try {
     ParseGuard guard;
     return nlohmann::json::parse(text, std::ref(guard));

@@ -71,5 +71,7 @@ std::int64_t Params::required<std::int64_t>(const std::string& key);
 /// Parses a JSON file of configuration size. Throws InputError (missing, unreadable, broken,
 /// absurdly nested).
 nlohmann::json read_json_file(const std::string& path);
+/// The same; `hash` becomes the content_hash() of the bytes that were parsed.
+nlohmann::json read_json_file(const std::string& path, std::string& hash);
 
 }  // namespace servesim

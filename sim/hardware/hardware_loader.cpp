@@ -294,7 +294,11 @@ HardwareSpec load_hardware(const std::string& name_or_path) {
   } else if (std::error_code ignored; path.extension() != ".json" && !fs::exists(path, ignored)) {
     throw unknown_name("hardware", name_or_path, names);
   }
-  return hardware_from_json(read_json_file(path.string()), path.stem().string(), path.string());
+  std::string hash;
+  const nlohmann::json profile = read_json_file(path.string(), hash);
+  HardwareSpec spec = hardware_from_json(profile, path.stem().string(), path.string());
+  spec.hash = std::move(hash);
+  return spec;
 }
 
 }  // namespace servesim

@@ -31,6 +31,7 @@ struct HostParameters {
 /// One GPU (and its links to its peers). Rates are per direction and per GPU.
 struct HardwareSpec {
   std::string name;
+  std::string hash;         ///< of the file it was loaded from, which names it beyond doubt
   double memory_bytes = 0;  ///< as the driver reports it
   double hbm_bytes_per_s = 0;
   std::int64_t sms = 0;

@@ -69,6 +69,11 @@ std::string name_from_path(const fs::path& path) {
   return folder.empty() ? "config" : folder;
 }
 
+ModelSpec with_hash(ModelSpec spec, std::string hash) {
+  spec.hash = std::move(hash);
+  return spec;
+}
+
 }  // namespace
 
 ModelSpec model_from_config(const nlohmann::json& config, const std::string& name,
@@ -113,13 +118,14 @@ ModelSpec load_model(const std::string& name_or_path) {
   if (std::find(names.begin(), names.end(), name_or_path) != names.end()) {
     const std::string file =
         (fs::path(data_dir()) / "models" / "llm" / (name_or_path + ".json")).string();
-    const nlohmann::json config = read_json_file(file);
+    std::string hash;
+    const nlohmann::json config = read_json_file(file, hash);
     for (const char* key : {"source", "kind"}) {
       if (!config.is_object() || !config.contains(key)) {
         throw InputError(fmt::format("{}: /{}: is missing", file, key));
       }
     }
-    return model_from_config(config, name_or_path, file);
+    return with_hash(model_from_config(config, name_or_path, file), std::move(hash));
   }
   std::error_code ignored;
   fs::path path(name_or_path);
@@ -127,7 +133,9 @@ ModelSpec load_model(const std::string& name_or_path) {
   if (path.extension() != ".json" && !fs::exists(path, ignored)) {
     throw unknown_name("model", name_or_path, names);
   }
-  return model_from_config(read_json_file(path.string()), name_from_path(path), path.string());
+  std::string hash;
+  const nlohmann::json config = read_json_file(path.string(), hash);
+  return with_hash(model_from_config(config, name_from_path(path), path.string()), std::move(hash));
 }
 
 }  // namespace servesim

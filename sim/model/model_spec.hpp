@@ -37,6 +37,7 @@ struct ModelSpec {
   std::string name;
   std::string source;  ///< where the numbers come from
   std::string kind;    ///< datasheet | assumed
+  std::string hash;    ///< of the file it was loaded from, which names it beyond doubt
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/data_dir.hpp"
+#include "core/hash.hpp"
 #include "core/params.hpp"
 
 namespace servesim {
@@ -146,6 +147,9 @@ class Builder {
   }
 
   void add_vertex(const std::string& name, VertexKind kind) {
+    if (topology_.vertices() == static_cast<std::size_t>(kMostVertices)) {
+      throw InputError(fmt::format("{}: more than {} vertices", origin_, kMostVertices));
+    }
     located([&] { topology_.add_vertex(name, kind); });
   }
 
@@ -303,6 +307,7 @@ Fabric load_fabric(const std::string& name_or_path) {
     throw unknown_name("link or topology", name_or_path, known);
   }
   const nlohmann::json document = read_json_file(fabric.file);
+  fabric.hash = canonical_hash(document);
   fabric.is_link = document.is_object() && document.contains("bandwidth");
   if (fabric.is_link) {
     fabric.link = link_from_json(document, fs::path(fabric.file).stem().string(), fabric.file);

@@ -33,6 +33,7 @@ struct Fabric {
   LinkSpec link;      ///< when is_link
   Topology topology;  ///< else
   std::string file;   ///< it was read from
+  std::string hash;   ///< canonical_hash() of what the file says
 };
 Fabric load_fabric(const std::string& name_or_path);
 

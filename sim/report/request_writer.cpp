@@ -58,20 +58,6 @@ void append_or(std::string& row, bool present, std::string_view absent, Append a
   }
 }
 
-/// RFC 4180: quoted where a comma, a quote or a line end makes it necessary.
-void append_quoted(std::string& row, std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    row += text;
-    return;
-  }
-  row += '"';
-  for (const char c : text) {
-    if (c == '"') row += '"';
-    row += c;
-  }
-  row += '"';
-}
-
 std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -112,6 +98,19 @@ class Latencies {
 
 }  // namespace
 
+void append_csv_field(std::string& row, std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    row += text;
+    return;
+  }
+  row += '"';
+  for (const char c : text) {
+    if (c == '"') row += '"';
+    row += c;
+  }
+  row += '"';
+}
+
 RequestWriter::RequestWriter(const std::string& path) : csv_(is_csv(path)), file_(path) {
   if (csv_) {
     file_.write(
@@ -141,10 +140,10 @@ void RequestWriter::write_csv(const RequestRecord& record) {
   if (record.id.empty()) {
     append_number(row_, static_cast<std::int64_t>(record.index));
   } else {
-    append_quoted(row_, record.id);
+    append_csv_field(row_, record.id);
   }
   row_ += ',';
-  append_quoted(row_, record.session);
+  append_csv_field(row_, record.session);
   row_ += ',';
   append_ms(row_, record.arrival);
   row_ += ',';
@@ -152,7 +151,7 @@ void RequestWriter::write_csv(const RequestRecord& record) {
   number(output_tokens_of(record));
   row_ += status_name(record.status);
   row_ += ',';
-  append_quoted(row_, record.reason);
+  append_csv_field(row_, record.reason);
   row_ += ',';
   append_or(row_, record.replica >= 0, "", [&] { append_number(row_, record.replica); });
   row_ += ',';

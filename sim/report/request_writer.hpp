@@ -3,11 +3,15 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "engine/observer.hpp"
 #include "report/atomic_file.hpp"
 
 namespace servesim {
+
+/// Appends a field of a CSV row, quoted where RFC 4180 wants it: a comma, a quote or a line end.
+void append_csv_field(std::string& row, std::string_view text);
 
 /// Writes one row per request, in the order in which their fates become known. Times are in
 /// milliseconds; what did not happen is an empty field (CSV) or null (JSON). The columns are

@@ -228,6 +228,14 @@ std::string version() {
   return SERVESIM_VERSION;
 }
 
+nlohmann::ordered_json goodput_json(const GoodputTargets& targets) {
+  auto json = nlohmann::ordered_json::object();
+  if (targets.ttft_ms) json["ttft_ms"] = *targets.ttft_ms;
+  if (targets.tpot_ms) json["tpot_ms"] = *targets.tpot_ms;
+  if (targets.e2el_ms) json["e2el_ms"] = *targets.e2el_ms;
+  return json;
+}
+
 std::string result_json(const std::vector<RunResult>& runs, const std::string& command,
                         std::uint64_t seed, const Json& comparison) {
   Json document;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "report/metrics.hpp"
 #include "report/run_result.hpp"
 
 namespace servesim {
@@ -19,6 +20,8 @@ nlohmann::ordered_json run_json(const RunResult& result);
 nlohmann::ordered_json metrics_json(const RunResult& result);
 struct Cost;
 nlohmann::ordered_json cost_json(const Cost& cost);
+/// The targets that are set, in milliseconds.
+nlohmann::ordered_json goodput_json(const GoodputTargets& targets);
 
 /// The document for `runs`, two spaces of indentation, a final newline. Numbers are written as the
 /// shortest decimals that read back exactly; figures without a sample are null. `comparison`, if

@@ -61,9 +61,10 @@ int bisect(int low, int high, Memory& met) {
   return low;
 }
 
+/// The nearest of the steps to look at above `low` that meets the target.
 std::optional<int> look_ahead(int low, const CapacityRange& range, Memory& met) {
-  for (int look = 1; look <= range.lookahead; ++look) {
-    const int at = low + (1 << look);
+  for (int look = 1; look <= range.looks; ++look) {
+    const int at = low + look * range.look_stride;
     if (at <= range.highest && met(at)) return at;
   }
   return std::nullopt;

@@ -15,9 +15,9 @@ namespace servesim {
 namespace {
 
 constexpr int kApplicationId = 0x73657276;  // "serv"
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 
-constexpr const char* kSchema = R"sql(
+constexpr const char* kTables = R"sql(
 CREATE TABLE runs (
   key TEXT PRIMARY KEY, created_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
   version TEXT NOT NULL, configuration TEXT NOT NULL, trace TEXT NOT NULL, trace_hash TEXT NOT NULL,
@@ -34,21 +34,34 @@ CREATE TABLE capacities (
   run_key TEXT NOT NULL,
   PRIMARY KEY (configuration, trace_hash, version, attainment, tolerance, count_unservable)
 ) WITHOUT ROWID;
-CREATE VIEW results AS SELECT
-  trace, config ->> 'model' AS model, config ->> 'hardware' AS hardware,
-  config ->> 'policy' AS policy, config ->> 'kv' AS kv,
-  config ->> 'tensor_parallel_size' AS tensor_parallel_size, config ->> 'replicas' AS replicas,
-  config ->> 'max_num_seqs' AS max_num_seqs,
-  config ->> 'max_num_batched_tokens' AS max_num_batched_tokens,
-  config ->> 'block_size' AS block_size, config ->> 'seed' AS seed, request_rate,
-  complete, requests, good, missed, unservable, missed_ttft, missed_tpot, missed_e2el, rejected,
-  metrics ->> 'request_throughput' AS request_throughput,
-  metrics ->> 'request_goodput' AS request_goodput,
-  metrics ->> 'output_throughput' AS output_throughput,
-  metrics ->> 'mean_ttft_ms' AS mean_ttft_ms, metrics ->> 'p99_ttft_ms' AS p99_ttft_ms,
-  metrics ->> 'mean_tpot_ms' AS mean_tpot_ms, metrics ->> 'p99_tpot_ms' AS p99_tpot_ms,
-  metrics ->> 'p99_e2el_ms' AS p99_e2el_ms, created_at, version, configuration, key
-FROM runs;
+)sql";
+
+/// A setting as a column: of the two pools of a disaggregated run both, where they differ.
+std::string setting_column(const char* name) {
+  const auto of = [name](const char* pool) {
+    return fmt::format("json_extract(config, '$.{}{}')", pool, name);
+  };
+  return fmt::format(
+      "  coalesce({0}, CASE {1} WHEN {2} THEN {1} ELSE {1} || ' + ' || {2} END) AS {3},\n", of(""),
+      of("prefill."), of("decode."), name);
+}
+
+/// Not with ->>, which SQLite has from 3.38 on: people query with what they have.
+std::string views() {
+  std::string sql = "CREATE VIEW results AS SELECT trace,\n";
+  for (const char* name : {"model", "hardware", "policy", "kv", "tensor_parallel_size", "replicas",
+                           "max_num_seqs", "max_num_batched_tokens", "block_size", "seed"}) {
+    sql += setting_column(name);
+  }
+  sql +=
+      "  request_rate, complete, requests, good, missed, unservable, missed_ttft, missed_tpot,"
+      " missed_e2el, rejected,\n";
+  for (const char* name :
+       {"request_throughput", "request_goodput", "output_throughput", "mean_ttft_ms", "p99_ttft_ms",
+        "mean_tpot_ms", "p99_tpot_ms", "p99_e2el_ms"}) {
+    sql += fmt::format("  json_extract(metrics, '$.{0}') AS {0},\n", name);
+  }
+  return sql + R"sql(  created_at, version, configuration, key FROM runs;
 CREATE VIEW best AS SELECT
   c.max_request_rate, c.goodput_per_gpu, c.gpus, c.status, c.attainment, r.trace, r.model,
   r.hardware, r.policy, r.kv, r.tensor_parallel_size, r.replicas, r.max_num_seqs,
@@ -57,6 +70,7 @@ CREATE VIEW best AS SELECT
 FROM capacities c LEFT JOIN results r ON r.key = c.run_key
 ORDER BY c.goodput_per_gpu DESC;
 )sql";
+}
 
 constexpr const char* kFind =
     "SELECT version, configuration, trace, trace_hash, request_rate, complete, requests, good, "
@@ -227,7 +241,7 @@ class RunStore::Database {
   void require_ours() {
     const int application = std::stoi(pragma("PRAGMA application_id"));
     const int schema = std::stoi(pragma("PRAGMA user_version"));
-    const bool empty = pragma("SELECT count(*) FROM sqlite_schema") == "0";
+    const bool empty = pragma("SELECT count(*) FROM sqlite_master") == "0";
     if (empty && application == 0 && schema == 0) return;
     if (application != kApplicationId) {
       throw InputError(fmt::format(
@@ -249,7 +263,8 @@ class RunStore::Database {
     execute("BEGIN IMMEDIATE");
     require_ours();
     if (pragma("PRAGMA user_version") == "0") {
-      execute(kSchema);
+      execute(kTables);
+      execute(views().c_str());
       execute(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str());
       execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion).c_str());
     }

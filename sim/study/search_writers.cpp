@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "report/request_writer.hpp"
 #include "report/result_json.hpp"
 
 namespace servesim {
@@ -52,25 +53,21 @@ Json entry_json(const EvaluatedConfig& config, const SloTarget& target) {
   return entry;
 }
 
-Json targets_json(const GoodputTargets& targets) {
-  Json json = Json::object();
-  if (targets.ttft_ms) json["ttft_ms"] = *targets.ttft_ms;
-  if (targets.tpot_ms) json["tpot_ms"] = *targets.tpot_ms;
-  if (targets.e2el_ms) json["e2el_ms"] = *targets.e2el_ms;
-  return json;
-}
-
-/// Quotes a CSV field that needs it.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
-
 std::string scalar_text(const Json& value) {
   if (value.is_null() || value.is_structured()) return {};
   return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// A setting of a configuration; of its two pools both, where they differ.
+std::string setting_text(const Json& config, const char* name) {
+  if (config.contains(name)) return scalar_text(config.at(name));
+  if (!config.contains("prefill")) return {};
+  const auto of = [&](const char* pool) {
+    return scalar_text(config.at(pool).value(name, Json(nullptr)));
+  };
+  const std::string prefill = of("prefill");
+  const std::string decode = of("decode");
+  return prefill == decode ? prefill : fmt::format("{} + {}", prefill, decode);
 }
 
 constexpr std::array kConfigColumns{"model",
@@ -98,7 +95,7 @@ std::string search_json(const SearchResult& result, const std::string& command) 
   if (!command.empty()) document["command"] = command;
   document["seed"] = settings.seed;
   document["trace"] = settings.trace;
-  document["goodput"] = targets_json(settings.targets);
+  document["goodput"] = goodput_json(settings.targets);
   document["attainment"] = settings.target.attainment;
   document["tolerance"] = settings.tolerance;
   document["objective"] = objective_name(settings.objective);
@@ -122,9 +119,13 @@ std::string search_csv(const SearchResult& result) {
     const Json entry = entry_json(config, result.settings.target);
     const bool front =
         std::find(result.pareto.begin(), result.pareto.end(), at) != result.pareto.end();
-    const auto column = [&text](const Json& object, const char* name) {
+    const auto field = [&text](const std::string& value) {
+      text += ',';
+      append_csv_field(text, value);
+    };
+    const auto column = [&](const Json& object, const char* name) {
       const auto found = object.find(name);
-      text += fmt::format(",{}", found == object.end() ? "" : csv_field(scalar_text(*found)));
+      field(found == object.end() ? "" : scalar_text(*found));
     };
     text += status_name(config.status);
     for (const char* name : {"max_request_rate", "goodput_per_gpu", "gpus", "attainment"}) {
@@ -133,13 +134,15 @@ std::string search_csv(const SearchResult& result) {
     text += front ? ",1" : ",0";
     const Json resolved = entry.value("config", Json::object());
     const Json metrics = config.metrics.is_object() ? config.metrics : Json::object();
-    for (const char* name : kConfigColumns) column(resolved, name);
+    for (const char* name : kConfigColumns) field(setting_text(resolved, name));
     for (const char* name : kMetricColumns) column(metrics, name);
     std::string settings;
     for (const auto& [name, value] : config.varied) {
       settings += fmt::format("{}--{} {}", settings.empty() ? "" : " ", name, value);
     }
-    text += fmt::format(",{},{}\n", csv_field(settings), csv_field(config.reason));
+    field(settings);
+    field(config.reason);
+    text += '\n';
   }
   return text;
 }

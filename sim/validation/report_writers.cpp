@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "report/atomic_file.hpp"
 #include "validation/scatter_plot.hpp"
 #include "validation/validation.hpp"
 
@@ -46,13 +47,6 @@ std::vector<std::string> sections_of(const ValidationReport& report) {
 constexpr const char* kHeader =
     "| subject | metric | measured | predicted | error | bar | |\n"
     "|---|---|---:|---:|---:|---:|---|\n";
-
-void write(const fs::path& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw InputError(fmt::format("{}: cannot be written", path.string()));
-}
 
 /// What was fitted to what.
 std::string introduction(const ValidationReport& report) {
@@ -122,12 +116,20 @@ void write_validation(const ValidationReport& report, const std::string& folder)
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) throw InputError(fmt::format("{}: {}", folder, failed.message()));
-  write(fs::path(folder) / "README.md", validation_markdown(report));
-  write(fs::path(folder) / "validation.json", validation_json(report));
+  std::vector<std::unique_ptr<AtomicFile>> files;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    files.push_back(std::make_unique<AtomicFile>((fs::path(folder) / name).string()));
+    files.back()->write(text);
+    files.back()->close();
+  };
+  write("README.md", validation_markdown(report));
+  write("validation.json", validation_json(report));
   for (const std::string& section : sections_of(report)) {
     const std::string svg = scatter_svg(report.points, section);
-    if (!svg.empty()) write(fs::path(folder) / (section + ".svg"), svg);
+    if (!svg.empty()) write(section + ".svg", svg);
   }
+  // All are whole on the disk before the first is put in place.
+  for (const std::unique_ptr<AtomicFile>& file : files) file->commit();
 }
 
 }  // namespace servesim

@@ -93,6 +93,74 @@ TEST_CASE("outputs appear all or none, and never two in one place") {
       0);
 }
 
+TEST_CASE("no verb writes over what it reads") {
+  const TemporaryFolder folder;
+  const auto copy = [&](const std::string& from, const std::string& to) {
+    folder.write(to, testing::read_file(std::string(SERVESIM_SOURCE_DIR) + from));
+  };
+  copy("/workloads/chat.jsonl", "t.jsonl");
+  copy("/workloads/chat.jsonl", "other.jsonl");
+  copy("/workloads/specs/chat.json", "spec.json");
+  copy("/models/llm/llama-3.1-8b.json", "model.json");
+  copy("/models/hardware/h100-sxm.json", "gpu.json");
+  copy("/models/link/ib-ndr400.json", "link.json");
+  folder.write("scenario.json", R"({"events": []})");
+  folder.write("space.json", R"({"model": ["model.json"], "max-num-seqs": [8, 16]})");
+  folder.write("engine.json", R"({"num_gpu_blocks": 500, "step_us": {"base": 1000}})");
+  std::filesystem::create_directory(folder.path() + "/traces");
+  std::filesystem::copy(folder.path() + "/t.jsonl", folder.path() + "/traces/t.jsonl");
+  std::filesystem::create_symlink("gpu.json", folder.path() + "/same.html");
+  const std::string pools = "--policy disaggregated ";
+  const std::string run = "simulate --trace t.jsonl --num-prompts 20 --quiet ";
+  const std::string search =
+      "simulate search --trace t.jsonl --num-prompts 20 --goodput ttft:500 --quiet ";
+  const std::vector<std::string> refused{
+      run + "--schedule-log t.jsonl",
+      run + "--trace other.jsonl --json other.jsonl",
+      "simulate --trace-set traces --num-prompts 20 --json traces/t.jsonl",
+      "simulate --trace - --num-prompts 20 --json t.jsonl <t.jsonl",
+      run + "--model model.json,llama-3-8b --json ./model.json",
+      run + "--hardware gpu.json --report same.html",
+      run + "--scenario scenario.json --json scenario.json",
+      "simulate --trace t.jsonl --engine-config engine.json --json engine.json",
+      run + pools + "--kv-link link.json --json link.json",
+      run + pools + "--decode tensor-parallel-size=2,hardware=gpu.json --json gpu.json",
+      search + "--export t.json --json t.jsonl",
+      search + "--space space.json --json space.json",
+      search + "--space space.json --export model.json",
+      search + "--scenario scenario.json --export scenario.json",
+      search + pools + "--prefill hardware=gpu.json --json gpu.json",
+      "simulate size --model model.json --json model.json",
+      "simulate size --hardware h100-pcie,gpu.json --json gpu.json",
+      "simulate size --training --model model.json --json model.json",
+      "simulate generate --spec spec.json --output spec.json",
+      "SERVESIM_DATA=shipped " + run + "--json shipped/models/llm/llama-3.1-8b.json",
+  };
+  std::filesystem::create_directory(folder.path() + "/shipped");
+  for (const char* name : {"models", "workloads"}) {
+    std::filesystem::copy(std::string(SERVESIM_SOURCE_DIR) + "/" + name,
+                          folder.path() + "/shipped/" + name,
+                          std::filesystem::copy_options::recursive);
+  }
+  const auto names = folder.names();
+  for (const std::string& command : refused) {
+    const ProcessResult result = testing::shell(command, folder.path());
+    INFO(command << ": " << result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(result.error_lines() == 1);
+    CHECK(result.err.find("would overwrite") != std::string::npos);
+    CHECK(folder.names() == names);
+  }
+  CHECK(testing::shell(run + "--model model.json --json new.json", folder.path()).exit_code == 0);
+}
+
+TEST_CASE("a validation does not write into the folder it reads") {
+  const TemporaryFolder folder;
+  const ProcessResult result = testing::shell("simulate validate --data . --out .", folder.path());
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.find("the folder of --data") != std::string::npos);
+}
+
 TEST_CASE("an interrupt ends a program that waits for its trace") {
   const TemporaryFolder folder;
   const ProcessResult result = testing::shell(

@@ -41,8 +41,7 @@ double grid_capacity(const Words& run, double around, double attainment) {
   for (int i = -22; i <= 22; ++i) {
     rates += (rates.empty() ? "" : ",") + std::to_string(around * (1 + 0.005 * i));
   }
-  const ProcessResult result =
-      simulate(run + kTarget + Words{"--request-rate", rates, "--json", "-"});
+  const ProcessResult result = simulate(run + Words{"--request-rate", rates, "--json", "-"});
   REQUIRE(result.exit_code == 0);
   double best = 0;
   const json document = json::parse(result.out);
@@ -81,27 +80,25 @@ const Words kSpace{"--trace",
 
 }  // namespace
 
-TEST_CASE("a capacity search agrees with a fine grid of plain runs") {
+TEST_CASE("a capacity search agrees with a fine grid of plain runs within 2 %") {
   int compared = 0;
-  for (const auto& [workload, policy, attainment] :
-       {std::tuple("chat", "chunked", "0.99"), std::tuple("code", "continuous", "0.9"),
-        std::tuple("long-context", "chunked", "0.9"), std::tuple("chat", "static", "0.95")}) {
-    const Words run{"--trace", shipped(workload), "--policy", policy, "--num-prompts", "1500"};
-    const ProcessResult result = simulate(Words{"search"} + run + kTarget +
-                                          Words{"--attainment", attainment, "--json", "-"});
-    INFO(workload << " " << policy << ": " << result.err);
-    if (result.exit_code == 2) {  // nobody can meet it, and says so
-      CHECK(result.err.find("binds") != std::string::npos);
-      continue;
+  for (const char* workload : {"chat", "code", "long-context"}) {
+    for (const char* policy : {"static", "continuous", "chunked"}) {
+      // Few requests, of which few may miss: where attainment falls least evenly with the rate.
+      const Words run{"--trace", shipped(workload), "--policy",  policy,   "--num-prompts",
+                      "300",     "--goodput",       "ttft:2000", "tpot:50"};
+      for (const char* attainment : {"0.9", "0.95"}) {
+        const double found =
+            search(run + Words{"--attainment", attainment})["best"]["max_request_rate"];
+        const double best = grid_capacity(run, found, std::stod(attainment));
+        INFO(workload << " " << policy << " " << attainment << ": search " << found << ", grid "
+                      << best);
+        CHECK(std::abs(best / found - 1) < 0.02);
+        ++compared;
+      }
     }
-    REQUIRE(result.exit_code == 0);
-    const double found = json::parse(result.out)["best"]["max_request_rate"];
-    const double best = grid_capacity(run, found, std::stod(attainment));
-    INFO("search " << found << ", grid " << best);
-    CHECK(std::abs(best / found - 1) < 0.02);
-    ++compared;
   }
-  CHECK(compared >= 3);
+  CHECK(compared == 18);
 }
 
 TEST_CASE("the best rate's plain run gives the metrics that the search reports") {
@@ -254,6 +251,7 @@ TEST_CASE("searches that are none") {
   check_refused_search(run + kTarget + Words{"--objective", "goodput-per-dollar"},
                        {"--gpu-hour-cost"});
   check_refused_search(run + kTarget + Words{"--export", "x.txt"}, {".csv"});
+  check_refused_search(run + kTarget + Words{"--report", "x.htm"}, {".html"});
   check_refused_search(run + kTarget + Words{"--trace", shipped("code")}, {"one trace"});
   check_refused_search(run + kTarget + Words{"--model", "llama-2-70b"}, {"does not fit"});
   check_refused_search(space("{}"), {"s.json", "empty"});

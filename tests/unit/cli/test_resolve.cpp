@@ -258,6 +258,24 @@ TEST_CASE("the hash names all that can change the result, and nothing else") {
   CHECK(hash() != plain);
 }
 
+TEST_CASE("a model is the same by its name, its file and its folder") {
+  namespace fs = std::filesystem;
+  RunSpec spec;
+  spec.model = "llama-3-8b";
+  const nlohmann::json named = resolved(spec).config;
+  const fs::path folder = fs::temp_directory_path() / "servesim_model_folder";
+  fs::create_directories(folder);
+  const std::string shipped = std::string(SERVESIM_SOURCE_DIR) + "/models/llm/llama-3-8b.json";
+  fs::copy_file(shipped, folder / "config.json", fs::copy_options::overwrite_existing);
+  for (const std::string& path : {shipped, folder.string(), (folder / "config.json").string()}) {
+    spec.model = path;
+    CHECK(resolved(spec).config["model_hash"] == named["model_hash"]);
+  }
+  fs::remove_all(folder);
+  CHECK(named["model_hash"].get<std::string>().size() == 32);
+  CHECK(named["hardware_hash"].get<std::string>().size() == 32);
+}
+
 TEST_CASE("an engine configuration") {
   const ConfigFile file(
       R"({"num_gpu_blocks": 14, "max_num_seqs": 2, "max_num_batched_tokens": 256,

@@ -1,4 +1,6 @@
 /// Are spaces read as written, and faults in them named?
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -50,6 +52,19 @@ TEST_CASE("values, lists and ranges, in the order of the flags") {
   CHECK(axes[4].values == std::vector<std::string>{"true", "false"});
 }
 
+TEST_CASE("a range may have ten thousand values, and ends as large as a number can be") {
+  const auto range = [](const std::string& text) {
+    return space_of(R"({"max-num-seqs": )" + text + "}")[0].values;
+  };
+  CHECK(range(R"({"from": 1, "to": 10000, "step": 1})").size() == 10'000);
+  CHECK(range(R"({"from": 1, "to": 3, "step": 0.5})") == std::vector<std::string>{"1", "2", "3"});
+  for (const char* by : {"1", "1e-300"}) {
+    const std::string large = "18000000000000000000";
+    CHECK(range(fmt::format(R"({{"from": {0}, "to": {0}, "step": {1}}})", large, by)) ==
+          std::vector<std::string>{large});
+  }
+}
+
 TEST_CASE("spaces that are none") {
   check_space_refused("{}", "empty");
   check_space_refused("[]", "object");
@@ -64,7 +79,13 @@ TEST_CASE("spaces that are none") {
   check_space_refused(R"({"max-num-seqs": {"from": 1, "to": 8, "step": 0}})", "above 0");
   check_space_refused(R"({"max-num-seqs": {"from": 1, "to": 8, "factor": 1}})", "above 1");
   check_space_refused(R"({"max-num-seqs": {"from": 1, "to": 8, "steps": 1}})", "step");
-  check_space_refused(R"({"max-num-seqs": {"from": 1, "to": 1e9, "step": 1}})", "more than");
+  for (const char* range :
+       {R"("from": 1, "to": 1e9, "step": 1)", R"("from": 1, "to": 1e9, "step": 1e-9)",
+        R"("from": 1, "to": 3, "step": 1e-9)", R"("from": 1, "to": 2, "factor": 1.0000000001)",
+        R"("from": -1e308, "to": 1e308, "step": 1e-300)",
+        R"("from": 1e-300, "to": 1e300, "factor": 1.001)"}) {
+    check_space_refused(fmt::format(R"({{"max-num-seqs": {{{}}}}})", range), "more than 10000");
+  }
   check_space_refused(R"({"request-rate": [1, 2]})", "contradicts");
   check_space_refused(R"({"time-scale": 2})", "contradicts");
   check_space_refused(R"({"trace": "a"})", "--trace");
@@ -89,6 +110,24 @@ TEST_CASE("a predecessor differs in one step of one axis, and comes before") {
           1);
   }
   CHECK(predecessors({}) == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("two pools cost what their GPUs do") {
+  ResolvedRun run;
+  run.hardware = "h100-sxm";
+  run.decode_hardware = "l40s";
+  run.tensor_parallel_size = 4;
+  const GpuHourCost price({"h100-sxm:3", "l40s:1"});
+  CHECK(price.of(run) == 3);  // one pool
+  const auto pools = std::make_shared<DisaggregatedConfig>();
+  pools->replicas = 6;
+  run.decode_tensor_parallel_size = 2;
+  run.cluster.disaggregated = pools;
+  CHECK(run.gpus() == 16);
+  CHECK(price.of(run) == 1.5);  // 4 at 3, 12 at 1
+  CHECK(GpuHourCost({"2.5"}).of(run) == 2.5);
+  CHECK_FALSE(GpuHourCost({}).of(run));
+  CHECK_THROWS_AS(GpuHourCost({"h100-sxm:3"}).of(run), InputError);
 }
 
 TEST_CASE("prices of GPUs") {

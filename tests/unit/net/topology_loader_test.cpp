@@ -103,6 +103,9 @@ TEST_CASE("faults of a topology are named", "[net]") {
   json unknown = small();
   unknown["links"][0]["link"] = "ib-ndr40";
   CHECK(says(refusal(unknown), "'ib-ndr400'"));
+  json huge = small();
+  huge["vertices"][1]["count"] = 1'000'000;
+  CHECK(says(refusal(huge), "more than 1000000 vertices"));
   json uneven = small();
   uneven["vertices"][1]["count"] = 3;
   CHECK(says(refusal(uneven), "evenly"));

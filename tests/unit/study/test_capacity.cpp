@@ -29,7 +29,8 @@ TEST_CASE("a search finds the threshold wherever it starts") {
     const int threshold = low - 3 + static_cast<int>(rng.below(310));
     CapacityRange range{low, high, low - 5 + static_cast<int>(rng.below(320)),
                         1 + static_cast<int>(rng.below(64))};
-    range.lookahead = static_cast<int>(rng.below(4));
+    range.looks = static_cast<int>(rng.below(6));
+    range.look_stride = 1 + static_cast<int>(rng.below(3));
     std::set<int> asked;
     const Capacity found = find_capacity(range, [&](int step) {
       CHECK(step >= low);
@@ -55,7 +56,9 @@ TEST_CASE("a search finds the threshold wherever it starts") {
 TEST_CASE("a start at the answer costs two looks, and those ahead") {
   const auto meets = [](int step) { return step <= 40; };
   CHECK(find_capacity({0, 100, 40, 1}, meets).probes == 2);
-  CHECK(find_capacity({0, 100, 40, 1, 2}, meets).probes == 4);
+  CHECK(find_capacity({0, 100, 40, 1, 5}, meets).probes == 6);
+  CHECK(find_capacity({0, 100, 40, 1, 5, 10}, meets).probes == 7);
+  CHECK(find_capacity({0, 42, 40, 1, 5}, meets).probes == 3);
 }
 
 TEST_CASE("whatever the target, the answer meets it and its neighbours above do not") {
@@ -70,11 +73,21 @@ TEST_CASE("whatever the target, the answer meets it and its neighbours above do 
     meets.back() = false;
     const auto at = [&meets](int step) { return meets[static_cast<std::size_t>(step)]; };
     const Capacity found =
-        find_capacity({0, 199, static_cast<int>(rng.below(200)), 1 + round % 9, 2}, at);
+        find_capacity({0, 199, static_cast<int>(rng.below(200)), 1 + round % 9, 5}, at);
     REQUIRE(found.status == CapacityStatus::kFound);
     CHECK(at(found.step));
-    for (const int ahead : {1, 2, 4}) {
+    for (const int ahead : {1, 2, 3, 4, 5}) {
       if (found.step + ahead < 200) CHECK_FALSE(at(found.step + ahead));
+    }
+  }
+}
+
+TEST_CASE("a step that meets the target alone is found when it is near enough") {
+  for (const int alone : {42, 43, 45, 46}) {
+    const auto meets = [alone](int step) { return step <= 40 || step == alone; };
+    for (const int start : {0, 40, 100}) {
+      INFO("alone at " << alone << ", start " << start);
+      CHECK(find_capacity({0, 100, start, 8, 5}, meets).step == (alone <= 45 ? alone : 40));
     }
   }
 }

@@ -57,6 +57,23 @@ void execute_on(const std::string& path, const std::string& sql) {
   sqlite3_close(handle);
 }
 
+/// The first row of a query, values separated by |.
+std::string row_of(const std::string& path, const std::string& sql) {
+  sqlite3* handle = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &handle) == SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  REQUIRE(sqlite3_prepare_v2(handle, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK);
+  REQUIRE(sqlite3_step(statement) == SQLITE_ROW);
+  std::string row;
+  for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
+    row += (i > 0 ? "|" : "") + std::string(text == nullptr ? "NULL" : text);
+  }
+  sqlite3_finalize(statement);
+  sqlite3_close(handle);
+  return row;
+}
+
 void check_store_refused(const std::string& path, const std::string& word, int patience_ms = 50) {
   try {
     RunStore store(path, patience_ms);
@@ -91,6 +108,28 @@ TEST_CASE("a run comes back as it was put, also from a store opened again") {
   CHECK(found->misses.rejected == 4);
   CHECK(found->metrics == R"({"mean_ttft_ms":12.5})");
   CHECK_FALSE(store.find("K"));
+}
+
+TEST_CASE("a person can query the settings of a run, those of its two pools too") {
+  const StoreFolder folder;
+  {
+    RunStore store(folder.file("a"));
+    StoredRun run = complete_run(90);
+    run.config = R"({"policy":"chunked","model":"m","hardware":"h","max_num_seqs":8})";
+    store.put("plain", run);
+    run.config = R"({"policy":"disaggregated",
+                     "prefill":{"model":"m","hardware":"h","max_num_seqs":8,"replicas":2},
+                     "decode":{"model":"m","hardware":"l","max_num_seqs":64,"replicas":2}})";
+    store.put("pools", run);
+    store.put_capacity({"c", "h", "1", "pools", 0.99, 0.01, false, "met", 2.5, 1.25, 2});
+  }
+  const std::string columns = "SELECT model, hardware, max_num_seqs, replicas, mean_ttft_ms FROM ";
+  CHECK(row_of(folder.file("a"), columns + "results WHERE key = 'plain'") == "m|h|8|NULL|12.5");
+  CHECK(row_of(folder.file("a"), columns + "results WHERE key = 'pools'") ==
+        "m|h + l|8 + 64|2|12.5");
+  CHECK(row_of(folder.file("a"), columns + "best") == "m|h + l|8 + 64|2|12.5");
+  // SQLite before 3.38 knows no such operator.
+  CHECK(row_of(folder.file("a"), "SELECT sum(instr(sql, '->')) FROM sqlite_master") == "0");
 }
 
 TEST_CASE("a complete run is never replaced, an abandoned one by what says more") {

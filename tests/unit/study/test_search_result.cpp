@@ -114,4 +114,17 @@ TEST_CASE("documents hold the same figures, and the export no command") {
   CHECK_THROWS_AS(parse_objective("goodput-per-gpus"), InputError);
 }
 
+TEST_CASE("a row of two pools shows the settings of both, where they differ") {
+  SearchResult result;
+  result.evaluated = {config_with(2, 4, 10, 20)};
+  result.evaluated[0].config = {{"policy", "disaggregated"},
+                                {"kv", "paged"},
+                                {"prefill", {{"model", "m"}, {"hardware", "h"}, {"replicas", 1}}},
+                                {"decode", {{"model", "m"}, {"hardware", "l"}, {"replicas", 3}}}};
+  rank(result);
+  const std::string csv = search_csv(result);
+  INFO(csv);
+  CHECK(csv.find(",m,h + l,disaggregated,paged,,1 + 3,") != std::string::npos);
+}
+
 }  // namespace servesim

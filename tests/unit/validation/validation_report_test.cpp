@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -51,6 +52,17 @@ TEST_CASE("a report is written to a folder", "[validation]") {
   for (const char* name : {"README.md", "validation.json", "steps.svg", "serving.svg"}) {
     CHECK(std::filesystem::file_size(folder / name) > 0);
   }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a report that cannot be written whole leaves the one that was there", "[validation]") {
+  const auto folder = std::filesystem::temp_directory_path() / "servesim_validation_old";
+  std::filesystem::create_directories(folder / "steps.svg");  // in the way of the plot
+  std::ofstream(folder / "README.md") << "old";
+  CHECK_THROWS_AS(write_validation(sample(), folder.string()), InputError);
+  CHECK(std::filesystem::file_size(folder / "README.md") == 3);
+  const std::filesystem::directory_iterator entries(folder);
+  CHECK(std::distance(begin(entries), end(entries)) == 2);
   std::filesystem::remove_all(folder);
 }
 
