@@ -200,8 +200,8 @@ if [[ $funcstack[1] == _simulate ]]; then _simulate "$@"; else compdef _simulate
 }  // namespace
 
 FlagSet completion_flags() {
-  FlagSet flags("completion",
-                "Writes a completion script for a shell.\nUsage: simulate completion bash|zsh");
+  FlagSet flags("completion", "Writes a completion script for a shell.");
+  flags.usage("bash|zsh");
   flags.footer(
       "Examples:\n"
       "  source <(simulate completion bash)\n"

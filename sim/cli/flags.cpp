@@ -4,18 +4,29 @@
 
 #include <CLI/CLI.hpp>
 #include <deque>
+#include <memory>
 
 #include "core/error.hpp"
 
 namespace servesim {
 namespace {
 
+constexpr std::size_t kColumn = 44;  ///< in which help texts begin
+
+/// CLI11's own help, but for the usage where a verb takes words.
+struct Formatter : CLI::Formatter {
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    return usage.empty() ? CLI::Formatter::make_usage(app, std::move(name))
+                         : fmt::format("Usage: {} {}\n", app->get_name(), usage);
+  }
+  std::string usage;
+};
+
 /// A CLI11 parser over the declared flags; raw results go to `slots`.
 struct Parser {
   Parser(const std::string& description, const std::string& name) : app(description, name) {
     app.allow_extras();
     app.set_help_flag("-h,--help", "Show this help");
-    app.get_formatter()->column_width(44);
   }
   CLI::App app;
   std::deque<std::vector<std::string>> slots;
@@ -111,6 +122,10 @@ std::string FlagSet::help() const {
   Parser parser(description_, verb_.empty() ? "simulate" : "simulate " + verb_);
   for (const Declared& declared : declared_) declare(parser, declared.flag, declared.group);
   parser.app.footer(footer_);
+  auto formatter = std::make_shared<Formatter>();
+  formatter->usage = usage_;
+  formatter->column_width(kColumn);
+  parser.app.formatter(formatter);
   return parser.app.help();
 }
 

@@ -34,6 +34,8 @@ class FlagSet {
   void group(std::string name) { group_ = std::move(name); }
   void add(Flag flag);
   void footer(std::string text) { footer_ = std::move(text); }
+  /// What may stand behind the program's and the verb's name; flags alone unless said.
+  void usage(std::string text) { usage_ = std::move(text); }
 
   /// Parses the arguments after the program's and the verb's name; false when help was asked for.
   /// Throws InputError for an unknown flag (with the nearest known one), a missing value, a flag
@@ -56,7 +58,7 @@ class FlagSet {
   std::string value(const std::string& name, std::string_view fallback = "") const;
 
  private:
-  std::string verb_, description_, footer_, group_;
+  std::string verb_, description_, footer_, group_, usage_;
   std::vector<Declared> declared_;
   std::map<std::string, std::vector<std::string>> values_;
   std::set<std::string> given_;

@@ -53,7 +53,8 @@ std::string flag_text(const std::string& name, const TextStyle& style) {
 }  // namespace
 
 FlagSet help_flags() {
-  FlagSet flags("help", "Help by topic.\nUsage: simulate help [VERB|TOPIC|FLAG]");
+  FlagSet flags("help", "Help by topic.");
+  flags.usage("[VERB|TOPIC|FLAG]");
   flags.group("Flags");
   flags.add({"man", "", "Write the manual page", Arity::kNone});
   return flags;

@@ -106,9 +106,11 @@ std::vector<NamedList> named_lists(const Registries& registries) {
 }
 
 FlagSet list_flags() {
-  return {"list",
-          "Lists what can be named.\nUsage: simulate list [policies|allocators|"
-          "evictions|routers|step-times|models|hardware|links|topologies|formats|specs]"};
+  FlagSet flags("list", "Lists what can be named.");
+  flags.usage(
+      "[policies|allocators|evictions|routers|step-times|models|hardware|links|topologies|formats|"
+      "specs]");
+  return flags;
 }
 
 int run_list(const std::vector<std::string>& arguments, const std::string&) {
@@ -135,7 +137,7 @@ int run_list(const std::vector<std::string>& arguments, const std::string&) {
     const std::string title = fmt::format("{} ({})", kind.name, kind.flag);
     text += fmt::format("{}{}\n", text.empty() ? "" : "\n", paint(title, kBold, style));
     for (const auto& [name, sentence] : kind.entries()) {
-      text += fmt::format("  {:<18} {}\n", name, sentence);
+      text += fmt::format("  {:<20} {}\n", name, sentence);
     }
   }
   if (text.empty()) throw unknown_name("kind", wanted, names);

@@ -15,10 +15,20 @@ namespace {
 constexpr std::string_view kDefaultLink = "ib-ndr400";
 
 /// What both pools must have alike, or what is no setting of an engine.
-const std::vector<std::string> kNotOfAPool{
-    "policy",         "kv",      "model",  "block-size", "kv-cache-dtype", "dtype",
-    "step-time",      "prefill", "decode", "kv-link",    "kv-transfer",    "prefill-replicas",
-    "decode-replicas"};
+const std::vector<std::string> kNotOfAPool{"policy",
+                                           "kv",
+                                           "model",
+                                           "block-size",
+                                           "kv-cache-dtype",
+                                           "dtype",
+                                           "num-kv-heads",
+                                           "step-time",
+                                           "prefill",
+                                           "decode",
+                                           "kv-link",
+                                           "kv-transfer",
+                                           "prefill-replicas",
+                                           "decode-replicas"};
 
 std::vector<std::string> pool_keys() {
   std::vector<std::string> keys;
@@ -148,7 +158,8 @@ void check_paged(const std::string& kv, const RunSpec& spec) {
   refuse(kv != "paged", "--kv " + kv, "--kv paged, whose blocks can be sent");
   refuse(spec.preemption_mode.value_or("recompute") != "recompute",
          "--preemption-mode " + spec.preemption_mode.value_or(""), "recompute");
-  refuse(spec.kv_offload.has_value(), "--kv-offload", "a policy of one pool");
+  refuse(spec.kv_offload.has_value(), "--kv-offload",
+         "no tiers: what either pool evicts is computed again");
 }
 
 }  // namespace

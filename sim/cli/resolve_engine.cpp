@@ -160,7 +160,7 @@ Resolver::Engine Resolver::resolve_engine(const RunSpec& spec, const std::string
   const AllocatorEntry& allocator = registries_.allocators.at(spec.kv.value_or("paged"));
   engine.scheduler =
       scheduler_settings(spec, policy_name, policy, allocator, inputs.model, inputs.hardware);
-  if (!policy.disaggregated) resolve_layer_groups(engine, warnings);
+  resolve_layer_groups(engine, policy.disaggregated, warnings);
   engine.scheduler.num_gpu_blocks = resolve_blocks(spec, inputs, engine.scheduler, warnings);
   if (!step_time.is_linear()) engine.host = host_times(inputs.hardware.host);
   const CostModelFactory& make = registries_.cost_models.at(step_time.model);

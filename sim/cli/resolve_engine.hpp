@@ -25,8 +25,10 @@ nlohmann::json scheduler_json(const SchedulerConfig& scheduler);
 nlohmann::json host_json(const HostTimes& host);
 
 /// Layers with a window free the blocks behind it where vLLM's hybrid KV cache manager is modelled:
-/// in a paged pool without prefix caching.
-void resolve_layer_groups(Resolver::Engine& engine, std::vector<std::string>& warnings);
+/// in a paged pool without prefix caching, unless its KV is sent elsewhere. Warns where they do
+/// not.
+void resolve_layer_groups(Resolver::Engine& engine, bool disaggregated,
+                          std::vector<std::string>& warnings);
 
 /// What moving KV costs, the swap space and the tiers below HBM, into the scheduler's settings and
 /// the configuration. `make` prices what loading is weighed against.

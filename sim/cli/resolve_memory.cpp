@@ -43,16 +43,21 @@ void resolve_offload(const RunSpec& spec, const CostModelFactory& make,
 
 }  // namespace
 
-void resolve_layer_groups(Resolver::Engine& engine, std::vector<std::string>& warnings) {
+void resolve_layer_groups(Resolver::Engine& engine, bool disaggregated,
+                          std::vector<std::string>& warnings) {
   SchedulerConfig& scheduler = engine.scheduler;
   const ModelSpec& model = engine.inputs.model;
   if (model.windowed_layers == 0 || scheduler.max_model_len <= model.sliding_window) return;
-  if (scheduler.enable_prefix_caching || scheduler.region_rule != nullptr) {
-    warnings.push_back(fmt::format(
+  if (disaggregated || scheduler.enable_prefix_caching || scheduler.region_rule != nullptr) {
+    std::string text = fmt::format(
         "{}: {} of {} layers see {} tokens, but keep the KV of all, as with vLLM's "
-        "--disable-hybrid-kv-cache-manager; --kv paged --no-enable-prefix-caching frees the blocks "
-        "behind the window",
-        model.name, model.windowed_layers, model.layers, model.sliding_window));
+        "--disable-hybrid-kv-cache-manager",
+        model.name, model.windowed_layers, model.layers, model.sliding_window);
+    if (!disaggregated) {
+      text += "; --kv paged --no-enable-prefix-caching frees the blocks behind the window";
+    }
+    if (warnings.empty() || warnings.back() != text)
+      warnings.push_back(text);  // once for two pools
     return;
   }
   scheduler.layer_groups =

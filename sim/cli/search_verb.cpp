@@ -274,12 +274,12 @@ FlagSet search_flags() {
   FlagSet flags("search",
                 "Finds the highest request rate that meets latency targets, and the best "
                 "configuration of a space.");
-  flags.group("Trace");
+  flags.group("Trace (one)");
   add_axes(flags, Axis::Scope::kTrace);
   declare_search_flags(flags);
   flags.group("Engine (each takes a list: part of the space)");
   add_axes(flags, Axis::Scope::kEngine);
-  flags.group("Load (lists too)");
+  flags.group("Load (lists too; --request-rate and --time-scale are for a search to choose)");
   add_axes(flags, Axis::Scope::kLoad);
   add_running_flags(flags);
   flags.footer(

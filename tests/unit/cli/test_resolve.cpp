@@ -93,6 +93,9 @@ TEST_CASE("layers with a window share the pool in groups, unless prefixes are ca
   const ResolvedRun hybrid = resolved(spec);
   const LayerGroups& groups = hybrid.cluster.scheduler.layer_groups;
   CHECK(hybrid.warnings.empty());
+  spec.policy = "disaggregated";  // KV that is sent elsewhere is kept whole
+  CHECK(resolved(spec).warnings.size() == 1);
+  spec.policy.reset();
   CHECK(groups.full == 1);
   CHECK(groups.windowed == 1);
   CHECK(groups.window == 128);

@@ -55,6 +55,7 @@ TEST_CASE("every entry has a sentence") {
   for (const auto& entry : all.allocators.entries()) CHECK_FALSE(entry.sentence.empty());
   for (const auto& entry : all.routers.entries()) CHECK_FALSE(entry.sentence.empty());
   for (const auto& entry : all.cost_models.entries()) CHECK_FALSE(entry.sentence.empty());
+  for (const auto& entry : all.evictions.entries()) CHECK_FALSE(entry.sentence.empty());
 }
 
 TEST_CASE("every policy serves a request to its end within the token budget") {
