@@ -131,20 +131,6 @@ TEST_CASE("a drawn token is among the largest, and other noise draws others", "[
   CHECK(drawn.size() > 10);
 }
 
-TEST_CASE("block tables name each block once until all are used", "[calibrate]") {
-  Case c;
-  c.batch = 4;
-  c.context = 40;
-  c.block_size = 16;
-  const auto tables = block_tables(c, 24, 1, 2);
-  REQUIRE(tables.size() == 2);
-  std::set<std::int32_t> used(tables[0].begin(), tables[0].end());
-  CHECK(used.size() == 12);
-  used.insert(tables[1].begin(), tables[1].end());
-  CHECK(used.size() == 24);
-  CHECK(*used.rbegin() == 23);
-}
-
 TEST_CASE("the checker tells rounding from error", "[calibrate]") {
   Checker fine;
   fine.dot(100.3, {100, 10});
