@@ -89,10 +89,11 @@ TEST_CASE("MIG, other users, throttling and a lowered limit are flagged", "[cali
   CHECK(flags(machine_findings(h100, e), "busy GPU: 60 %"));
   e = check_h100();
   e.other_processes = 2;
-  CHECK(flags(machine_findings(h100, e), "2 other processes"));
+  CHECK(flags(machine_findings(h100, e), "other processes that use it: 2"));
   e = check_h100();
   e.throttling = {"software power cap", "hardware slowdown"};
-  CHECK(flags(machine_findings(h100, e), "throttling: software power cap, hardware slowdown"));
+  CHECK(flags(machine_findings(h100, e), "throttling: software power cap"));
+  CHECK(flags(machine_findings(h100, e), "throttling: hardware slowdown"));
   e = check_h100();
   e.power_limit_w = 500;
   const auto lowered = machine_findings(h100, e);
