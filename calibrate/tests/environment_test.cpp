@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "support/catch.hpp"
-#include "text.hpp"
 
 using namespace servesim::calibrate;
 
@@ -97,18 +96,37 @@ TEST_CASE("an environment is valid JSON that leaves out what is unknown", "[cali
   CHECK_FALSE(json.contains("driver"));
 }
 
-TEST_CASE("text helpers escape what their formats need", "[calibrate]") {
-  CHECK(csv_field("plain") == "plain");
-  CHECK(csv_field("a,b") == "\"a,b\"");
-  CHECK(csv_field("say \"a\"") == "\"say 'a'\"");
-  CHECK(json_string("a\"b\\c\n") == "\"a\\\"b\\\\c\\u000a\"");
-  CHECK(json_number(0.5) == "0.5");
-  CHECK(json_number(1.0 / 0.0) == "null");
-  CHECK(JsonObject().str() == "{}");
-  CHECK(json_array({}) == "[]");
-  CHECK(nlohmann::json::parse(JsonObject().text("k", "v").boolean("b", true).str())["b"] == true);
-  CHECK(trimmed(" \t x y\r\n") == "x y");
-  CHECK(trimmed("  ").empty());
-  CHECK(lower_case("AbC-1") == "abc-1");
-  CHECK(print_to_string("%d %s", 3, "x") == "3 x");
+TEST_CASE("a machine in order gives no cause for doubt", "[calibrate]") {
+  Environment e;
+  e.backend = "cuda";
+  CHECK(state_findings(e).empty());  // unknown is not wrong
+  e.mig = false;
+  e.utilisation = 0.05;
+  e.other_processes = 0;
+  e.power_limit_w = 699.5;
+  e.default_power_limit_w = 700;
+  CHECK(state_findings(e).empty());
+}
+
+TEST_CASE("each cause for doubt is stated, all of them if need be", "[calibrate]") {
+  Environment e;
+  e.backend = "cuda";
+  e.mig = true;
+  e.utilisation = 0.6;
+  e.other_processes = 3;
+  e.throttling = {"hardware slowdown", "software power cap"};
+  e.power_limit_w = 400;
+  e.default_power_limit_w = 700;
+  CHECK(state_findings(e) ==
+        std::vector<std::string>{"MIG is on: a slice of the GPU is measured, not the GPU",
+                                 "busy GPU: 60 % utilised before anything was run",
+                                 "busy GPU: other processes that use it: 3",
+                                 "throttling: hardware slowdown", "throttling: software power cap",
+                                 "power limit lowered to 400 W of 700 W"});
+  // A limit above the default is none that slows.
+  Environment raised;
+  raised.backend = "cuda";
+  raised.power_limit_w = 750;
+  raised.default_power_limit_w = 700;
+  CHECK(state_findings(raised).empty());
 }
