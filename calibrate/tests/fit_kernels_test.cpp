@@ -101,6 +101,30 @@ TEST_CASE("rows that are to be predicted shape neither the fit nor its choices",
   CHECK_FALSE(after.kernels.prefill_attention.packs_heads);
 }
 
+TEST_CASE("rows that are to be predicted have no say in whether heads are packed", "[calibrate]") {
+  const auto benchmark = fixtures::gpu_truth().benchmark;
+  const MachineRates rates{3.35e6, 132, 989.4e6};
+  const auto truth = fixtures::truth_of(rates, benchmark, false);
+  const auto packing = fixtures::truth_of(rates, benchmark, true);
+  auto m = fixtures::synthetic_run(truth, true, 48);
+  // Of the rows to learn from, few have grouped heads, where packing shows; the others are as if
+  // packed.
+  std::size_t grouped = 0;
+  m.timings.erase(std::remove_if(m.timings.begin(), m.timings.end(),
+                                 [&](Timing& t) {
+                                   if (t.c.kernel != Kernel::kPrefillAttention) return false;
+                                   if (is_held_out(fixtures::prefill_row(t.c))) {
+                                     t.summary.us = fixtures::true_us(packing, t.c);
+                                     return false;
+                                   }
+                                   return t.c.heads != t.c.kv_heads && ++grouped % 4 != 0;
+                                 }),
+                  m.timings.end());
+  HardwareSpec hardware = load_hardware("h100-sxm");
+  fit_run(m, quick_fit(benchmark), hardware);
+  CHECK_FALSE(hardware.kernels.prefill_attention.packs_heads);
+}
+
 TEST_CASE("whether a prefill kernel packs heads is found either way", "[calibrate]") {
   for (const bool packs : {true, false}) {
     const auto truth =
