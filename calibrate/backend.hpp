@@ -21,6 +21,7 @@ class Experiment {
   virtual double time_us(int calls) = 0;
 };
 
+/// What the kernels run on.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -28,6 +29,7 @@ class Backend {
   virtual SuiteLimits limits() const = 0;
   /// Throws InputError when memory does not suffice.
   virtual std::unique_ptr<Experiment> prepare(const Case& c) = 0;
+  /// Clocks and power at this moment, where they can be asked for.
   virtual PowerSample sample_power() { return {}; }
 };
 
@@ -37,6 +39,5 @@ std::unique_ptr<Backend> make_cpu_backend(int threads, std::uint64_t seed);
 /// GPU `device`. Throws InputError without one, with a driver older than the toolkit, or with too
 /// little free memory; also when calibrate was built without CUDA.
 std::unique_ptr<Backend> make_cuda_backend(int device, std::uint64_t seed);
-bool built_with_cuda();
 
 }  // namespace servesim::calibrate

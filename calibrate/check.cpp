@@ -1,10 +1,10 @@
 #include "check.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "cost/measured_kernels.hpp"
@@ -58,40 +58,14 @@ std::vector<Finding> machine_findings(const HardwareSpec& profile, const Environ
          true});
   }
   if (e.cuda()) {
-    const std::string own = profile_for_device(e.device, e.memory_bytes);
-    // A measured profile is called what its user likes; the shipped ones are called by the GPU.
-    if (!own.empty() && !profile_for_device(profile.name, profile.memory_bytes).empty() &&
-        profile.name.find(own) == std::string::npos &&
-        own.find(profile.name) == std::string::npos) {
+    const std::string own = profile_for_device(e.device), meant = gpu_of_profile(profile.name);
+    if (!own.empty() && !meant.empty() && own != meant) {
       found.push_back({fmt::format("wrong SKU: profile '{}' on a GPU that is '{}' ({})",
                                    profile.name, own, e.device),
                        true});
     }
   }
-  if (e.mig.value_or(false)) {
-    found.push_back({"MIG is on: a slice of the GPU is measured, not the GPU"});
-  }
-  constexpr double kBusy = 0.1;
-  if (e.cuda() && e.utilisation.value_or(0) > kBusy) {
-    found.push_back(
-        {fmt::format("busy GPU: {:.0f} % utilised before anything was run", 100 * *e.utilisation)});
-  }
-  if (e.cuda() && e.other_processes.value_or(0) > 0) {
-    found.push_back({fmt::format("busy GPU: {} other processes use it", *e.other_processes)});
-  }
-  constexpr double kBusyCpu = 0.5;
-  if (!e.cuda() && e.utilisation.value_or(0) > kBusyCpu) {
-    found.push_back({fmt::format("busy machine: load of {:.0f} % of its cores at the start",
-                                 100 * *e.utilisation)});
-  }
-  if (!e.throttling.empty()) {
-    found.push_back({fmt::format("throttling: {}", fmt::join(e.throttling, ", "))});
-  }
-  if (e.power_limit_w && e.default_power_limit_w &&
-      *e.power_limit_w < *e.default_power_limit_w - 1) {
-    found.push_back({fmt::format("power limit lowered to {:.0f} W of {:.0f} W", *e.power_limit_w,
-                                 *e.default_power_limit_w)});
-  }
+  for (const std::string& what : state_findings(e)) found.push_back({what});
   return found;
 }
 
@@ -134,12 +108,10 @@ std::vector<Finding> timing_findings(const HardwareSpec& profile, const Environm
                      read * 1e-9, profile.hbm_bytes_per_s * 1e-9),
          true});
   }
-  double gemm = 0;
-  for (const TimedCase& t : timings) {
-    if (t.c.kernel == Kernel::kGemm && t.c.dtype == DType::kBf16) {
-      gemm = std::max(gemm, flops(t.c) / t.us * 1e6);
-    }
-  }
+  std::vector<TimedCase> bf16;
+  std::copy_if(timings.begin(), timings.end(), std::back_inserter(bf16),
+               [](const TimedCase& t) { return t.c.dtype == DType::kBf16; });
+  const double gemm = best_flops_per_s(bf16, Kernel::kGemm);
   constexpr double kLeastGemm = 0.5;
   if (e.cuda() && gemm > 0 && gemm < kLeastGemm * profile.bf16_flops) {
     found.push_back(

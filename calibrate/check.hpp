@@ -16,8 +16,7 @@ struct Finding {
   bool other_machine = false;  ///< the profile is of another GPU or CPU
 };
 
-/// What the environment alone shows: another device, MIG, a busy device, throttling, a lowered
-/// power limit.
+/// What the environment alone shows: another device, and state_findings().
 std::vector<Finding> machine_findings(const HardwareSpec& profile, const Environment& e);
 
 /// Fresh timings beside the profile's predictions, by kernel.
@@ -26,6 +25,7 @@ struct Comparison {
   std::size_t rows = 0;
   double ratio = 1;  ///< median of measured over predicted
 };
+/// Of all kernels that the profile says something of.
 std::vector<Comparison> compare(const HardwareSpec& profile, const std::vector<TimedCase>& timings);
 
 /// What the timings show: kernels that are off the profile by more than `tolerance`, bandwidth and

@@ -70,20 +70,68 @@ std::string cuda_version_text(int version) {
   return print_to_string("%d.%d", version / 1000, version % 1000 / 10);
 }
 
-std::string profile_for_device(const std::string& device_name, double memory_bytes) {
-  const std::string name = lower_case(device_name);
-  const auto has = [&name](const char* part) { return name.find(part) != std::string::npos; };
-  const bool pcie = has("pcie");
-  if (has("h100")) return has("nvl") ? "" : pcie ? "h100-pcie" : "h100-sxm";
-  if (has("h200")) return has("nvl") ? "" : "h200-sxm";
-  if (has("h20")) return "h20";
-  if (has("b200") && !has("gb200")) return "b200";
-  if (has("l40s")) return "l40s";
-  if (has("a100")) {
-    if (pcie) return "a100-pcie";
-    return memory_bytes > 60e9 ? "a100-sxm-80g" : "a100-sxm-40g";
+namespace {
+
+/// Names that drivers give GPUs, without "NVIDIA ", and their profiles. Whole names: GH200, H200
+/// NVL, H20-3e, slices by MIG and the like hold a shorter name and are other GPUs.
+constexpr std::array<std::pair<const char*, const char*>, 9> kGpus{{
+    {"h100 80gb hbm3", "h100-sxm"},
+    {"h100 pcie", "h100-pcie"},
+    {"h200", "h200-sxm"},
+    {"h20", "h20"},
+    {"b200", "b200"},
+    {"l40s", "l40s"},
+    {"a100-sxm4-80gb", "a100-sxm-80g"},
+    {"a100-sxm4-40gb", "a100-sxm-40g"},
+    {"a100 80gb pcie", "a100-pcie"},  // the 40 GB one has slower memory
+}};
+
+}  // namespace
+
+std::string profile_for_device(const std::string& device_name) {
+  std::string name = lower_case(trimmed(device_name));
+  const std::string maker = "nvidia ";
+  if (name.rfind(maker, 0) == 0) name = name.substr(maker.size());
+  for (const auto& [device, profile] : kGpus) {
+    if (name == device) return profile;
   }
   return {};
+}
+
+std::string gpu_of_profile(const std::string& profile_name) {
+  for (const auto& [device, profile] : kGpus) {
+    const std::string variant = std::string(profile) + "-";
+    if (profile_name == profile || profile_name.rfind(variant, 0) == 0) return profile;
+  }
+  return {};
+}
+
+std::vector<std::string> state_findings(const Environment& e) {
+  std::vector<std::string> found;
+  const double used = e.utilisation.value_or(0);
+  constexpr double kBusyGpu = 0.1, kBusyCpu = 0.5;
+  if (e.mig.value_or(false)) {
+    found.emplace_back("MIG is on: a slice of the GPU is measured, not the GPU");
+  }
+  if (e.cuda() && used > kBusyGpu) {
+    found.push_back(
+        print_to_string("busy GPU: %.0f %% utilised before anything was run", 100 * used));
+  }
+  if (e.cuda() && e.other_processes.value_or(0) > 0) {
+    found.push_back(
+        print_to_string("busy GPU: other processes that use it: %d", *e.other_processes));
+  }
+  if (!e.cuda() && used > kBusyCpu) {
+    found.push_back(
+        print_to_string("busy machine: load of %.0f %% of its cores at the start", 100 * used));
+  }
+  for (const std::string& reason : e.throttling) found.push_back("throttling: " + reason);
+  if (e.power_limit_w && e.default_power_limit_w &&
+      *e.power_limit_w < *e.default_power_limit_w - 1) {
+    found.push_back(print_to_string("power limit lowered to %.0f W of %.0f W", *e.power_limit_w,
+                                    *e.default_power_limit_w));
+  }
+  return found;
 }
 
 std::string proc_value(const std::string& text, const std::string& key) {

@@ -33,6 +33,7 @@ struct Environment {
   bool cuda() const { return backend == "cuda"; }
 };
 
+/// As environment.json has it.
 std::string to_json(const Environment& environment);
 
 /// Clocks and power at one moment of a long run.
@@ -47,8 +48,16 @@ std::vector<std::string> throttle_reasons(std::uint64_t mask);
 /// "12.8" of a CUDA version number 12080.
 std::string cuda_version_text(int version);
 
-/// Profile in models/hardware/ that describes this GPU, by its name; empty when none does.
-std::string profile_for_device(const std::string& device_name, double memory_bytes);
+/// Profile in models/hardware/ that describes the GPU of this name; empty when none does. Names are
+/// matched whole: a near name is another GPU.
+std::string profile_for_device(const std::string& device_name);
+/// The shipped profile that a profile's name begins with ("h100-sxm" of "h100-sxm-measured"); empty
+/// when its user named it otherwise.
+std::string gpu_of_profile(const std::string& profile_name);
+
+/// What makes timings of this machine doubtful: MIG, others who use it, throttling, a lowered power
+/// limit.
+std::vector<std::string> state_findings(const Environment& environment);
 
 /// A value of /proc/cpuinfo or /proc/meminfo: of the first line that begins with `key`.
 std::string proc_value(const std::string& text, const std::string& key);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "parameter_map.hpp"
 
@@ -62,6 +63,31 @@ std::vector<double> gemm_start(const Benchmark& benchmark) {
           start_of(2),
           start_of(0.3),
           between_variable(0.9, lowest, 1)};
+}
+
+/// How much sustained compute slows 16-bit GEMMs, and how hot each benchmark ran.
+void read_heating(Variables& v, const Benchmark& benchmark, GemmPair& pair) {
+  pair.vllm.efficiency_hot = pair.vllm.efficiency_cold * v.between(0.6, 1);
+  pair.tensorrt_llm.efficiency_hot = pair.vllm.efficiency_hot;
+  pair.vllm.benchmark_us = v.positive();
+  pair.tensorrt_llm.benchmark_us = v.positive();
+  // vLLM's benchmark is taken to reach the sustained state: its long kernels are the slower ones.
+  pair.tensorrt_llm.benchmark_heat = v.between(0.2, 1);
+  if (!benchmark.own) return;
+  pair.vllm.efficiency_hot = pair.vllm.efficiency_cold * benchmark.sustained_ratio;
+  pair.vllm.benchmark_us = kNeverHot;
+}
+
+/// Each engine's quantisation; heating is that of the 16-bit fit.
+void read_quantisation(Variables& v, const GemmPair& plain, GemmPair& pair) {
+  pair.tensorrt_llm.benchmark_heat = plain.tensorrt_llm.benchmark_heat;
+  for (const auto& [p, of] :
+       {std::pair{&pair.vllm, &plain.vllm}, std::pair{&pair.tensorrt_llm, &plain.tensorrt_llm}}) {
+    p->efficiency_hot = p->efficiency_cold * plain.vllm.efficiency_hot / plain.vllm.efficiency_cold;
+    p->benchmark_us = of->benchmark_us;
+    p->quantize_us = v.positive();
+    p->quantize_ps_per_element = v.positive();
+  }
 }
 
 /// The nearest table that never falls (pool adjacent violators), so that more rows never cost less.
@@ -161,61 +187,29 @@ void add_tables(GemmPair& pair, const MachineRates& machine, const std::vector<M
 
 std::vector<double> GemmForm::start() const {
   std::vector<double> point = gemm_start(benchmark);
-  point.insert(point.end(), {between_variable(0.9, 0.6, 1), start_of(140), start_of(35),
-                             between_variable(0.8, 0.2, 1)});
+  if (plain) {
+    point.insert(point.end(), {start_of(1), start_of(2), start_of(7), start_of(2)});
+  } else {
+    point.insert(point.end(), {between_variable(0.9, 0.6, 1), start_of(140), start_of(35),
+                               between_variable(0.8, 0.2, 1)});
+  }
   return point;
 }
 
 GemmPair GemmForm::parameters(const std::vector<double>& point) const {
   Variables v(point);
-  GemmPair pair;
-  pair.vllm = read_gemm(v, benchmark);
-  pair.vllm.efficiency_hot = pair.vllm.efficiency_cold * v.between(0.6, 1);
-  pair.tensorrt_llm = pair.vllm;
-  pair.vllm.benchmark_us = v.positive();
-  pair.tensorrt_llm.benchmark_us = v.positive();
-  // vLLM's benchmark is taken to reach the sustained state: its long kernels are the slower ones.
-  pair.tensorrt_llm.benchmark_heat = v.between(0.2, 1);
-  if (benchmark.own) {
-    pair.vllm.efficiency_hot = pair.vllm.efficiency_cold * benchmark.sustained_ratio;
-    pair.vllm.benchmark_us = kNeverHot;
+  const GemmParameters shared = read_gemm(v, benchmark);
+  GemmPair pair{shared, shared};
+  if (plain) {
+    read_quantisation(v, *plain, pair);
+  } else {
+    read_heating(v, benchmark, pair);
   }
   return pair;
 }
 
 Fitted<GemmPair> GemmForm::fit(const std::vector<MeasuredGemm>& rows,
                                const std::vector<double>& start, int restarts, int steps) const {
-  const auto point = fit_point(*this, rows, start, restarts, steps);
-  GemmPair pair = parameters(point);
-  if (with_table) add_tables(pair, machine, rows, table_by_n);
-  return {point, pair};
-}
-
-std::vector<double> Gemm8Form::start() const {
-  std::vector<double> point = gemm_start(benchmark);
-  point.insert(point.end(), {start_of(1), start_of(2), start_of(7), start_of(2)});
-  return point;
-}
-
-GemmPair Gemm8Form::parameters(const std::vector<double>& point) const {
-  Variables v(point);
-  GemmPair pair;
-  pair.vllm = read_gemm(v, benchmark);
-  pair.vllm.efficiency_hot =
-      pair.vllm.efficiency_cold * plain.vllm.efficiency_hot / plain.vllm.efficiency_cold;
-  pair.tensorrt_llm = pair.vllm;
-  pair.vllm.benchmark_us = plain.vllm.benchmark_us;
-  pair.tensorrt_llm.benchmark_us = plain.tensorrt_llm.benchmark_us;
-  pair.tensorrt_llm.benchmark_heat = plain.tensorrt_llm.benchmark_heat;
-  for (GemmParameters* p : {&pair.vllm, &pair.tensorrt_llm}) {
-    p->quantize_us = v.positive();
-    p->quantize_ps_per_element = v.positive();
-  }
-  return pair;
-}
-
-Fitted<GemmPair> Gemm8Form::fit(const std::vector<MeasuredGemm>& rows,
-                                const std::vector<double>& start, int restarts, int steps) const {
   const auto point = fit_point(*this, rows, start, restarts, steps);
   GemmPair pair = parameters(point);
   if (with_table) add_tables(pair, machine, rows, table_by_n);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cmath>
-#include <string_view>
+#include <optional>
 #include <vector>
 
 #include "cost/measured_kernels.hpp"
@@ -62,13 +62,16 @@ struct GemmPair {
   }
 };
 
-/// 16-bit GEMMs.
+/// GEMMs: 16-bit ones, or 8-bit ones with each engine's quantisation of the activations. How much
+/// sustained compute slows 8-bit ones, and the benchmarks' own heating, are those of `plain`, the
+/// 16-bit fit.
 struct GemmForm {
   using Parameters = GemmPair;
   MachineRates machine;
   bool with_table = true;   ///< of corrections by m
   bool table_by_n = false;  ///< and one by n on top
   Benchmark benchmark = {};
+  std::optional<GemmPair> plain = {};  ///< of 8-bit GEMMs
 
   std::vector<double> start() const;
   Parameters parameters(const std::vector<double>& point) const;
@@ -79,25 +82,7 @@ struct GemmForm {
                          int restarts, int steps) const;
 };
 
-/// 8-bit GEMMs with each engine's quantisation of the activations. How much sustained compute slows
-/// them, and the benchmarks' own heating, are those of the 16-bit fit.
-struct Gemm8Form {
-  using Parameters = GemmPair;
-  MachineRates machine;
-  GemmPair plain;
-  bool with_table = true;   ///< of corrections by m
-  bool table_by_n = false;  ///< and one by n on top
-  Benchmark benchmark = {};
-
-  std::vector<double> start() const;
-  Parameters parameters(const std::vector<double>& point) const;
-  double predict(const Parameters& p, const MeasuredGemm& row) const {
-    return predict_us(p.of(row.engine), machine, row);
-  }
-  Fitted<Parameters> fit(const std::vector<MeasuredGemm>& rows, const std::vector<double>& start,
-                         int restarts, int steps) const;
-};
-
+/// Paged attention of one query a sequence.
 struct DecodeForm {
   using Parameters = DecodeAttentionParameters;
   MachineRates machine;
@@ -112,6 +97,7 @@ struct DecodeForm {
                          int restarts, int steps) const;
 };
 
+/// Causal attention of whole prompts.
 struct PrefillForm {
   using Parameters = PrefillAttentionParameters;
   MachineRates machine;
@@ -153,7 +139,8 @@ struct CappedForm {
                          const std::vector<double>& start, int restarts, int steps) const;
 };
 
-/// Whether a row is kept out of the first fit: a quarter of the shapes, by a hash of their sizes.
+/// Whether a row is kept out of the first fit: about a quarter of all shapes, by a hash of their
+/// sizes; of a short list it may be a third.
 bool is_held_out(const MeasuredGemm& row);
 bool is_held_out(const MeasuredDecode& row);
 bool is_held_out(const MeasuredPrefill& row);

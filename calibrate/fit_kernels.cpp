@@ -108,7 +108,7 @@ void fit_gemms(Fitter& fitter, const HardwareSpec& hardware, const std::string& 
   const MachineRates fast = machine_rates(hardware, *peak);
   const auto pair8 = fitter.fit(
       int8 ? "gemm int8" : "gemm fp8",
-      Gemm8Form{fast, pair, options.tables, options.table_by_n, options.benchmark}, eight);
+      GemmForm{fast, options.tables, options.table_by_n, options.benchmark, pair}, eight);
   sets.vllm.gemm_8bit = pair8.vllm;
   sets.tensorrt_llm.gemm_8bit = pair8.tensorrt_llm;
 }
@@ -140,20 +140,18 @@ void fit_decodes(Fitter& fitter, const HardwareSpec& hardware, const std::string
   }
 }
 
-PrefillAttentionParameters better(Fitter& fitter, const std::string& name,
-                                  const MachineRates& rates, const Benchmark& benchmark,
-                                  const std::vector<MeasuredPrefill>& rows) {
-  // Whether a kernel packs the query heads of a KV head into its tiles shows in a short fit.
-  double best = 0;
-  bool packs = true;
-  for (const bool option : {true, false}) {
-    const PrefillForm form{rates, option, benchmark};
-    const double error = mape(form, form.fit(rows, form.start(), 3, 300).parameters, rows);
-    if (option || error < best) {
-      best = error;
-      packs = option;
-    }
-  }
+/// Fits a prefill kernel that packs the query heads of a KV head into its tiles, or one that does
+/// not: which, a short fit shows. The choice is part of the fit, so rows that are to be predicted
+/// do not take part in it.
+PrefillAttentionParameters fit_prefill(Fitter& fitter, const std::string& name,
+                                       const MachineRates& rates, const Benchmark& benchmark,
+                                       const std::vector<MeasuredPrefill>& rows) {
+  const auto train = select(rows, [](const MeasuredPrefill& r) { return !is_held_out(r); });
+  const auto error = [&](bool packs) {
+    const PrefillForm form{rates, packs, benchmark};
+    return mape(form, form.fit(train, form.start(), 3, 300).parameters, train);
+  };
+  const bool packs = error(true) <= error(false);
   return fitter.fit(name, PrefillForm{rates, packs, benchmark}, rows);
 }
 
@@ -171,19 +169,19 @@ void fit_prefills(Fitter& fitter, const HardwareSpec& hardware, const std::strin
   const auto vllm = rows(MeasuredEngine::kVllm, false);
   require_rows(vllm, path, gpu);
   sets.vllm.prefill_attention =
-      better(fitter, "attention_prefill bf16 vllm", rates, benchmark, vllm);
+      fit_prefill(fitter, "attention_prefill bf16 vllm", rates, benchmark, vllm);
   sets.tensorrt_llm.prefill_attention = sets.vllm.prefill_attention;
   if (const auto r = rows(MeasuredEngine::kVllm, true); r.size() >= kFewestRows) {
     sets.vllm.prefill_attention_8bit =
-        better(fitter, "attention_prefill fp8 vllm", rates, benchmark, r);
+        fit_prefill(fitter, "attention_prefill fp8 vllm", rates, benchmark, r);
   }
   if (const auto r = rows(MeasuredEngine::kTensorRtLlm, false); r.size() >= kFewestRows) {
     sets.tensorrt_llm.prefill_attention =
-        better(fitter, "attention_prefill bf16 tensorrt_llm", rates, benchmark, r);
+        fit_prefill(fitter, "attention_prefill bf16 tensorrt_llm", rates, benchmark, r);
   }
   if (const auto r = rows(MeasuredEngine::kTensorRtLlm, true); r.size() >= kFewestRows) {
     sets.tensorrt_llm.prefill_attention_8bit =
-        better(fitter, "attention_prefill fp8 tensorrt_llm", rates, benchmark, r);
+        fit_prefill(fitter, "attention_prefill fp8 tensorrt_llm", rates, benchmark, r);
   }
 }
 

@@ -18,7 +18,7 @@ struct HeldOut {
   double measured_us = 0;
 };
 
-/// How well a fit does. Held-out rows are a quarter of the shapes, chosen by a hash of their sizes;
+/// How well a fit does. Held-out rows are chosen by a hash of their sizes, see is_held_out();
 /// `held_out` comes from a fit that did not see them, `all` from the fit to all rows that is kept.
 struct FitQuality {
   std::string kernel;
@@ -29,6 +29,7 @@ struct FitQuality {
   std::vector<HeldOut> rows_held_out;
 };
 
+/// How thoroughly is searched, and for what.
 struct FitOptions {
   int restarts = 10;
   int steps = 600;

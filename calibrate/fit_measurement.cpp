@@ -43,6 +43,10 @@ void report(const std::string& name, std::size_t rows, const std::vector<HeldOut
 
 }  // namespace
 
+void require_datasheet(const Environment& environment, const std::string& datasheet) {
+  datasheet_of(environment, datasheet);
+}
+
 void fit_measurement(const std::string& folder, const std::string& datasheet,
                      const std::string& out) {
   const auto in = [&](const char* name) { return (std::filesystem::path(folder) / name).string(); };
@@ -62,9 +66,9 @@ void fit_measurement(const std::string& folder, const std::string& datasheet,
   }
   Json predictions;
   predictions["what"] =
-      "a quarter of the shapes, chosen by a hash of their sizes, left out of a first fit and "
-      "predicted "
-      "by it; measured in the same run";
+      "shapes chosen by a hash of their sizes, left out of a first fit and predicted by it; "
+      "measured "
+      "in the same run";
   const KernelTables tables{in("gemm.csv"), in("attention_decode.csv"), in("attention_prefill.csv"),
                             in("collectives.csv")};
   const auto qualities = fit_kernels(hardware, tables, "", options, [&](const FitQuality& q) {

@@ -80,7 +80,6 @@ void fit_tables(const TableFit& fit) {
 bool has_fit() {
   return true;
 }
-void require_fit(const std::string&) {}
 
 void run_fit(const Flags& flags) {
   if (flags.has("--timings")) {

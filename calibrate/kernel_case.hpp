@@ -9,6 +9,7 @@
 
 namespace servesim::calibrate {
 
+/// What is measured, and which fields of a Case say how large.
 enum class Kernel : std::uint8_t {
   kRead,              ///< bytes: sum of a buffer
   kWrite,             ///< bytes
@@ -24,15 +25,16 @@ enum class Kernel : std::uint8_t {
   kRope,              ///< m tokens, heads + kv_heads heads of head_dim
   kSiluMul,           ///< m rows of n from 2n
   kLaunch,            ///< an empty kernel (CPU: a parallel region)
-  kGraph,             ///< n empty kernels in a replayed CUDA graph, time of one
+  kGraph,             ///< an empty kernel of a replayed CUDA graph
   kSoftmax,           ///< m rows of n logits
   kTopKTopP,          ///< m rows of n logits: softmax, top-k 50, top-p 0.9, a token drawn
   kHostToDevice,      ///< bytes, pinned memory
   kDeviceToHost,      ///< bytes, pinned memory
-  kPeerCopy,          ///< bytes, from GPU 0 to GPU 1
+  kPeerCopy,          ///< bytes, to another GPU
   kAllReduce,         ///< bytes, gpus
 };
 
+/// A kernel and its sizes; fields that its kernel does not name are zero.
 struct Case {
   Kernel kernel = Kernel::kRead;
   DType dtype = DType::kBf16;
@@ -51,11 +53,12 @@ const char* family_of(Kernel kernel);
 /// The kernel and its sizes in a few words.
 std::string describe(const Case& c);
 
+/// Floating-point operations; 0 for what only moves bytes.
 double flops(const Case& c);
 /// Bytes the kernel must move at least; the host's for copies.
 double traffic(const Case& c);
 
-/// Elements of K (or of V) of `c`: whole blocks of every sequence.
+/// Blocks of KV that a sequence of `c` takes.
 std::int64_t kv_blocks_per_sequence(const Case& c);
 
 constexpr std::int64_t kInt4Group = 128;  ///< int4 weights that share a scale

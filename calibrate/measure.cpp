@@ -25,16 +25,6 @@ void say(const std::string& line) {
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 
-std::unique_ptr<Backend> make_backend(const Flags& flags) {
-  const std::string name = flags.text("--backend");
-  const auto seed = static_cast<std::uint64_t>(flags.number("--seed", 0, 1e15));
-  if (name == "cpu") {
-    return make_cpu_backend(static_cast<int>(flags.number("--threads", 0, 4096)), seed);
-  }
-  if (name != "cuda") throw InputError("--backend '" + name + "': accepted are cuda and cpu");
-  return make_cuda_backend(static_cast<int>(flags.number("--device", 0, 1023)), seed);
-}
-
 /// What remains of the budget for measuring: fitting a GPU's thousand rows takes a minute.
 double measuring_s(bool gpu, double budget_s) {
   constexpr double kGpuFitS = 100, kCpuFitS = 5;
@@ -42,22 +32,19 @@ double measuring_s(bool gpu, double budget_s) {
   return std::max(budget_s - fit, budget_s / 2);
 }
 
+/// The machine, and what is to be known before its timings are believed.
 void print_environment(const Environment& e) {
   std::printf("%s: %lld %s, %.1f GiB\n", e.device.c_str(), static_cast<long long>(e.units),
               e.cuda() ? "SMs" : "threads", e.memory_bytes / (1 << 30));
   std::printf("GEMM: %s\n", e.gemm_library.c_str());
+  for (const std::string& what : state_findings(e)) std::printf("off: %s\n", what.c_str());
 }
 
 }  // namespace
 
-int run_measure(const Flags& flags) {
-  const double budget_s = flags.number("--time-budget", 5, 86'400);
-  const std::string folder = flags.text("--out");
-  const auto backend = make_backend(flags);
-  print_environment(backend->environment());
-  const SuiteLimits limits = backend->limits();
-  const double run_s = measuring_s(limits.gpu, budget_s);
-  const Effort effort = effort_for(limits.gpu, budget_s);
+namespace {
+
+Plan plan_and_print(const SuiteLimits& limits, const Effort& effort, double run_s) {
   // A tenth is kept for what the estimates miss.
   const Plan planned = plan(suite(limits), limits, effort, 0.9 * run_s);
   constexpr double kWorthSaying = 0.8;
@@ -67,10 +54,30 @@ int run_measure(const Flags& flags) {
   }
   std::printf("planned for %.0f s:\n%s", run_s, plan_table(planned).c_str());
   std::fflush(stdout);
+  return planned;
+}
+
+/// A hang-up too: a lost connection must not cost ten minutes of timings.
+void keep_on_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, stop);
+}
+
+}  // namespace
+
+int run_measure(const Flags& flags) {
+  const double budget_s = flags.number("--time-budget", 5, 86'400);
+  const std::string folder = flags.text("--out"), datasheet = flags.text("--datasheet");
+  const auto backend = backend_of(flags);
+  print_environment(backend->environment());
+  require_datasheet(backend->environment(), datasheet);
+  const SuiteLimits limits = backend->limits();
+  const double run_s = measuring_s(limits.gpu, budget_s);
+  const Effort effort = effort_for(limits.gpu, budget_s);
+  const Plan planned = plan_and_print(limits, effort, run_s);
   if (flags.has("--plan")) return 0;
 
-  std::signal(SIGINT, stop);
-  std::signal(SIGTERM, stop);
+  make_folder(folder);  // before ten minutes are spent, not after
+  keep_on_signals();
   const HostTimes host = measure_host(30);
   const RunLimits run_limits{effort, run_s, [] { return stop_signal != 0; }, say};
   const Measurement measured = run(*backend, planned, run_limits);
@@ -93,8 +100,7 @@ int run_measure(const Flags& flags) {
         folder + " --out profile.json");
     return 0;
   }
-  fit_measurement(folder, flags.text("--datasheet"),
-                  (std::filesystem::path(folder) / "profile.json").string());
+  fit_measurement(folder, datasheet, (std::filesystem::path(folder) / "profile.json").string());
   return 0;
 }
 

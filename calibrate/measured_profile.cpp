@@ -23,23 +23,6 @@ Json stated(Json block, const std::string& source, const char* kind) {
   return block;
 }
 
-double rounded(double value) {
-  return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
-}
-
-/// The profile whose datasheet blocks a GPU takes.
-std::string datasheet_of(const Environment& e, const std::string& given) {
-  if (!given.empty()) return given;
-  const std::string name = profile_for_device(e.device, e.memory_bytes);
-  if (name.empty()) {
-    throw InputError(fmt::format(
-        "no datasheet is known for '{}': name one with --datasheet PROFILE (a file with the blocks "
-        "memory, hbm, compute, pcie, elementwise, sampling, heat, host, memory_overhead)",
-        e.device));
-  }
-  return (std::filesystem::path(data_dir()) / "models" / "hardware" / (name + ".json")).string();
-}
-
 Json cpu_blocks(const Environment& e, const std::vector<TimedCase>& timings,
                 const std::string& from) {
   const double bandwidth = best_bytes_per_s(timings, Kernel::kRead);
@@ -125,6 +108,23 @@ double GemvForm::at(const Case& c) const {
   return t0_us + us_per_byte * traffic(c) + row_us * static_cast<double>(c.n);
 }
 
+std::string datasheet_of(const Environment& e, const std::string& given) {
+  if (!e.cuda()) return {};
+  const std::string name = given.empty() ? profile_for_device(e.device) : given;
+  if (name.empty()) {
+    throw InputError(fmt::format(
+        "no datasheet is known for '{}': name one with --datasheet PROFILE (a file with the blocks "
+        "memory, hbm, compute, pcie, elementwise, sampling, heat, host, memory_overhead)",
+        e.device));
+  }
+  const std::vector<std::string> shipped = hardware_names();
+  const bool known = std::find(shipped.begin(), shipped.end(), name) != shipped.end();
+  const auto folder = std::filesystem::path(data_dir()) / "models" / "hardware";
+  const std::string path = known || given.empty() ? (folder / (name + ".json")).string() : name;
+  hardware_without_kernels(read_json_file(path), name, path);  // that it is one
+  return path;
+}
+
 namespace {
 
 GemvForm gemv_form(const std::vector<const TimedCase*>& timings) {
@@ -171,54 +171,52 @@ std::vector<GemvFit> fit_gemvs(const std::vector<TimedCase>& timings) {
 Json blocks_beside_kernels(const std::string& path) {
   std::ifstream in(path);
   Json all = Json::parse(in, nullptr, false);
+  if (!all.is_object()) throw InputError(path + ": not a hardware profile");
   for (const std::string& key : kernel_block_names()) all.erase(key);
   return all;
 }
 
-Json machine_blocks(const Environment& e, const std::vector<TimedCase>& timings,
-                    const Sustained& sustained, const std::string& folder,
-                    const std::string& datasheet) {
-  const std::string from = fmt::format("calibrate measure on {} ({})", e.device, e.toolkit);
-  Json p =
-      e.cuda() ? blocks_beside_kernels(datasheet_of(e, datasheet)) : cpu_blocks(e, timings, from);
-  if (p.is_discarded() || !p.contains("hbm"))
-    throw InputError(datasheet + ": not a hardware profile");
-  if (e.cuda()) {
-    p["memory"] =
-        stated({{"bytes", e.memory_bytes}}, from + ": as the driver reports it", "measured");
-  }
-  const double hbm = p["hbm"].value("bytes_per_s", 1.0);
-  const ElementwiseFit elementwise = fit_elementwise(timings, hbm);
+namespace {
+
+/// From timings of row-wise kernels.
+void add_rows(Json& p, const std::vector<TimedCase>& timings, const std::string& from) {
+  const ElementwiseFit fit = fit_elementwise(timings, p["hbm"]["bytes_per_s"].get<double>());
   p["elementwise"] =
-      stated({{"kernel_us", rounded(elementwise.kernel_us)},
-              {"bandwidth_efficiency", rounded(elementwise.bandwidth_efficiency)},
+      stated({{"kernel_us", rounded(fit.kernel_us)},
+              {"bandwidth_efficiency", rounded(fit.bandwidth_efficiency)},
               {"kernels_per_layer", 5.0}},
-             fmt::format("{}: RMS norm with residual, rotary embedding, SiLU-mul, {} "
-                         "timings, median error {:.0f} %; five kernels a layer (counted)",
-                         from, elementwise.rows, 100 * elementwise.median_error),
+             fmt::format("{}: RMS norm with residual, rotary embedding, SiLU-mul, {} timings, "
+                         "median error {:.0f} %; five kernels a layer (counted)",
+                         from, fit.rows, 100 * fit.median_error),
              "fitted");
   p["sampling"] = stated({{"ns_per_logit", rounded(sampling_ns_per_logit(timings))}},
                          from +
-                             ": softmax, then top-k 50 and top-p 0.9 and a draw, slope over rows "
-                             "x vocabulary; own kernels, not an engine's sampler",
+                             ": softmax, then top-k 50 and top-p 0.9 and a draw, slope over rows x "
+                             "vocabulary; own kernels, not an engine's sampler",
                          "fitted");
+}
+
+void add_heat(Json& p, const Sustained& sustained, const std::string& from) {
   if (sustained.slows) {
-    p["heat"] =
-        stated({{"time_constant_ms", rounded(1e3 * sustained.time_constant_s)}},
-               fmt::format("{}: one GEMM without pause, {:.4g} us at first and {:.4g} us in "
-                           "the end",
-                           from, sustained.cold_us, sustained.hot_us),
-               "fitted");
+    p["heat"] = stated(
+        {{"time_constant_ms", rounded(1e3 * sustained.time_constant_s)}},
+        fmt::format("{}: one GEMM without pause, {:.4g} us at first and {:.4g} us in the end", from,
+                    sustained.cold_us, sustained.hot_us),
+        "fitted");
   } else if (!p.contains("heat")) {
     p["heat"] = stated(
         {{"time_constant_ms", 40.0}},
         from + ": a GEMM without pause did not slow, so that this number has no effect", "assumed");
   }
+}
+
+/// What no kernel shows, where no datasheet has it.
+void add_assumed(Json& p, const std::string& folder) {
   if (!p.contains("host")) {
     p["host"] =
         stated({{"step_ms", 3.0}, {"front_end_before_ms", 4.7}, {"front_end_after_ms", 2.0}},
-               "of a vLLM 0.23 server on another machine; stand-ins measured here, which are "
-               "lower bounds, are in micro.csv of " +
+               "of a vLLM 0.23 server on another machine; stand-ins measured here, which are lower "
+               "bounds, are in micro.csv of " +
                    folder,
                "assumed");
   }
@@ -226,20 +224,42 @@ Json machine_blocks(const Environment& e, const std::vector<TimedCase>& timings,
     p["memory_overhead"] = stated({{"context_bytes", 250000000}, {"collective_bytes", 0}},
                                   "workspaces beside the tensors, as for a GPU", "assumed");
   }
+}
+
+}  // namespace
+
+Json machine_blocks(const Environment& e, const std::vector<TimedCase>& timings,
+                    const Sustained& sustained, const std::string& folder,
+                    const std::string& datasheet) {
+  const std::string from = fmt::format("calibrate measure on {} ({})", e.device, e.toolkit);
+  Json p;
+  if (e.cuda()) {
+    p = blocks_beside_kernels(datasheet_of(e, datasheet));
+    p["memory"] =
+        stated({{"bytes", e.memory_bytes}}, from + ": as the driver reports it", "measured");
+  } else {
+    p = cpu_blocks(e, timings, from);
+  }
+  add_rows(p, timings, from);
+  add_heat(p, sustained, from);
+  add_assumed(p, folder);
   return p;
+}
+
+/// Beginnings of the names of the fits behind a block.
+static std::vector<std::string> fits_behind(const std::string& block) {
+  if (block == "gemm") return {"gemm bf16"};
+  if (block == "gemm_8bit") return {"gemm fp8", "gemm int8"};
+  if (block == "decode_attention") return {"attention_decode bf16"};
+  if (block == "decode_attention_8bit") return {"attention_decode fp8"};
+  if (block == "prefill_attention") return {"attention_prefill bf16"};
+  if (block == "prefill_attention_8bit") return {"attention_prefill fp8"};
+  return {"all_reduce"};
 }
 
 Provenance provenance(const std::string& block, const std::string& engine,
                       const std::vector<FitQuality>& qualities, const std::string& data_source) {
-  const auto prefix = [&]() -> std::vector<std::string> {
-    if (block == "gemm") return {"gemm bf16"};
-    if (block == "gemm_8bit") return {"gemm fp8", "gemm int8"};
-    if (block == "decode_attention") return {"attention_decode bf16"};
-    if (block == "decode_attention_8bit") return {"attention_decode fp8"};
-    if (block == "prefill_attention") return {"attention_prefill bf16"};
-    if (block == "prefill_attention_8bit") return {"attention_prefill fp8"};
-    return {"all_reduce"};
-  }();
+  const std::vector<std::string> prefix = fits_behind(block);
   std::string fits;
   for (const FitQuality& q : qualities) {
     const bool stands_behind = std::any_of(prefix.begin(), prefix.end(),
@@ -249,9 +269,9 @@ Provenance provenance(const std::string& block, const std::string& engine,
     if (!stands_behind || (other && data_source.find("calibrate measure") == std::string::npos))
       continue;
     fits += fmt::format(
-        "{}{}: {} rows, mean absolute error {:.1f} %, {:.1f} % on a quarter of the "
-        "shapes left out of a first fit",
-        fits.empty() ? "" : "; ", q.kernel, q.rows, 100 * q.all, 100 * q.held_out);
+        "{}{}: {} rows, mean absolute error {:.1f} %, {:.1f} % on the {} left out of a first fit",
+        fits.empty() ? "" : "; ", q.kernel, q.rows, 100 * q.all, 100 * q.held_out,
+        q.rows_held_out.size());
   }
   if (fits.empty())
     return {fmt::format("calibrate fit on {}: nothing of this was measured", data_source),

@@ -21,7 +21,9 @@ struct TimedCase {
 
 /// Throws InputError for a file that is none of ours, with line and column.
 std::vector<TimedCase> read_timings(const std::string& path);
+/// Throws InputError for a file that is none of ours.
 Environment read_environment(const std::string& path);
+/// Of sustained.csv, fitted.
 Sustained read_sustained(const std::string& path);
 
 /// The best rate among the `kernel` timings: bytes/s, or FLOP/s for what computes. 0 without any.
@@ -35,9 +37,11 @@ struct ElementwiseFit {
   double median_error = 0;
   std::size_t rows = 0;
 };
+/// Throws InputError for too few timings.
 ElementwiseFit fit_elementwise(const std::vector<TimedCase>& timings, double bytes_per_s);
 
 /// Nanoseconds a logit, softmax and the draw together: the slopes of both over rows x vocabulary.
+/// Throws InputError for too few timings.
 double sampling_ns_per_logit(const std::vector<TimedCase>& timings);
 
 /// `t0 + bytes/rate + rows row_us`: each row of the weights ends with a reduction over lanes and a
@@ -57,10 +61,16 @@ struct GemvFit {
   std::vector<HeldOut> rows_held_out;
   std::size_t rows = 0;
 };
+/// Of every type with enough timings.
 std::vector<GemvFit> fit_gemvs(const std::vector<TimedCase>& timings);
 
+/// The file whose datasheet blocks a GPU's profile takes: `given`, a path or a shipped name, or the
+/// shipped one of this GPU. Empty for a CPU, which needs none. Throws InputError when there is none
+/// or it is no profile: asked before measuring, so that a run does not fail at its end.
+std::string datasheet_of(const Environment& e, const std::string& given);
+
 /// Blocks beside the kernels': of a CPU measured, of a GPU its datasheet's with what was measured
-/// put in. `datasheet` may be empty for a CPU.
+/// put in. `datasheet` as for datasheet_of().
 nlohmann::ordered_json machine_blocks(const Environment& e, const std::vector<TimedCase>& timings,
                                       const Sustained& sustained, const std::string& folder,
                                       const std::string& datasheet);

@@ -4,10 +4,6 @@
 
 namespace servesim::calibrate {
 
-bool built_with_cuda() {
-  return false;
-}
-
 std::unique_ptr<Backend> make_cuda_backend(int, std::uint64_t) {
   throw InputError(
       "this calibrate was built without the CUDA toolkit: configure it again where nvcc is found, "

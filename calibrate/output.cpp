@@ -1,6 +1,10 @@
 #include "output.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "core/error.hpp"
@@ -186,11 +190,18 @@ std::string left_out_csv(const Measurement& m) {
   return text;
 }
 
-void write_measurement(const std::string& folder, const Measurement& m, const Environment& e,
-                       const HostTimes& host) {
+void make_folder(const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) throw InputError(folder + ": cannot be made: " + failed.message());
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    throw InputError(folder + ": cannot be written to: " + std::strerror(errno));
+  }
+}
+
+void write_measurement(const std::string& folder, const Measurement& m, const Environment& e,
+                       const HostTimes& host) {
+  make_folder(folder);
   const auto write = [&](const char* name, const std::string& content) {
     write_file((std::filesystem::path(folder) / name).string(), content);
   };

@@ -22,7 +22,11 @@ std::string sustained_csv(const Measurement& m);
 /// What was left out and why, by the case.
 std::string left_out_csv(const Measurement& m);
 
-/// Writes all of them and environment.json into `folder`, which is made. Throws InputError.
+/// Makes the folder of the results. Throws InputError when it cannot be made or written to.
+void make_folder(const std::string& folder);
+
+/// Writes all of them and environment.json into `folder`, which is made where it is not there.
+/// Throws InputError.
 void write_measurement(const std::string& folder, const Measurement& m, const Environment& e,
                        const HostTimes& host);
 

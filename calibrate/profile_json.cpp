@@ -10,11 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Five significant digits: finer than the fits are good for.
-double rounded(double value) {
-  return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
-}
-
 /// A number of a kernel's parameters, under the name that it has in profiles.
 template <class Parameters>
 struct NamedNumber {
@@ -123,6 +118,10 @@ Json to_json(const std::map<std::int64_t, AllReduceParameters>& table) {
 }
 
 }  // namespace
+
+double rounded(double value) {
+  return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
+}
 
 Json kernel_blocks(const KernelSet& set,
                    const std::function<Provenance(const std::string&)>& provenance) {

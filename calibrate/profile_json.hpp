@@ -15,6 +15,9 @@ struct Provenance {
   std::string kind;  ///< fitted | assumed
 };
 
+/// To five significant digits: finer than fits are good for.
+double rounded(double value);
+
 /// The kernel blocks of a set (gemm, gemm_8bit, ..., all_reduce), numbers to five digits.
 /// `provenance` gives each block's, by its name.
 nlohmann::ordered_json kernel_blocks(

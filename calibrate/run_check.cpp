@@ -47,16 +47,6 @@ void write_json(const std::string& path, const std::string& profile,
                        "\n");
 }
 
-std::unique_ptr<Backend> backend_of(const Flags& flags) {
-  const std::string name = flags.text("--backend");
-  const auto seed = static_cast<std::uint64_t>(flags.number("--seed", 0, 1e15));
-  if (name == "cpu") {
-    return make_cpu_backend(static_cast<int>(flags.number("--threads", 0, 4096)), seed);
-  }
-  if (name != "cuda") throw InputError("--backend '" + name + "': accepted are cuda and cpu");
-  return make_cuda_backend(static_cast<int>(flags.number("--device", 0, 1023)), seed);
-}
-
 }  // namespace
 
 int run_check(const Flags& flags) {

@@ -14,19 +14,21 @@ namespace {
 
 constexpr double kMost = 1e15;
 
-Kernel kernel_named(const std::string& name, const std::string& path) {
+constexpr double kLeastUs = 1e-6;  ///< a time of nothing would be divided by
+
+Kernel kernel_named(const std::string& name, const std::string& path, std::size_t row) {
   for (int i = 0; i <= static_cast<int>(Kernel::kAllReduce); ++i) {
     if (name == name_of(static_cast<Kernel>(i))) return static_cast<Kernel>(i);
   }
-  throw InputError(
-      fmt::format("{}: unknown kernel '{}'; `calibrate measure` writes this file", path, name));
+  throw InputError(fmt::format(
+      "{}: row {}: unknown kernel '{}'; `calibrate measure` writes this file", path, row, name));
 }
 
-DType type_named(const std::string& name, const std::string& path) {
+DType type_named(const std::string& name, const std::string& path, std::size_t row) {
   for (int i = 0; i <= static_cast<int>(DType::kFp32); ++i) {
     if (name == name_of(static_cast<DType>(i))) return static_cast<DType>(i);
   }
-  throw InputError(fmt::format("{}: unknown dtype '{}'", path, name));
+  throw InputError(fmt::format("{}: row {}: unknown dtype '{}'", path, row, name));
 }
 
 }  // namespace
@@ -53,12 +55,12 @@ std::vector<TimedCase> read_timings(const std::string& path) {
   std::vector<TimedCase> timings;
   for (std::size_t i = 0; i < csv.size(); ++i) {
     TimedCase t;
-    t.c.kernel = kernel_named(csv.text(i, kernel), path);
-    t.c.dtype = type_named(csv.text(i, dtype), path);
+    t.c.kernel = kernel_named(csv.text(i, kernel), path, i + 1);
+    t.c.dtype = type_named(csv.text(i, dtype), path, i + 1);
     for (const Size& size : kSizes) {
       t.c.*size.field = static_cast<std::int64_t>(csv.number(i, csv.column(size.name), 0, kMost));
     }
-    t.us = csv.number(i, us, 0, kMost);
+    t.us = csv.number(i, us, kLeastUs, kMost);
     timings.push_back(t);
   }
   return timings;
@@ -106,7 +108,7 @@ Sustained read_sustained(const std::string& path) {
   std::vector<double> times, values;
   for (std::size_t i = 0; i < csv.size(); ++i) {
     times.push_back(csv.number(i, at, 0, kMost));
-    values.push_back(csv.number(i, us, 0, kMost));
+    values.push_back(csv.number(i, us, kLeastUs, kMost));
   }
   return fit_sustained(times, values);
 }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <map>
 
-#include "core/error.hpp"
 #include "text.hpp"
 
 namespace servesim::calibrate {
@@ -94,19 +94,20 @@ class Run {
       }
       try {
         if (c.kernel != Kernel::kSustainedGemm) {
-          measure(i, pass, expected_s(i) * stretch(at, pass));
-        } else if (pass == 0) {
+          measure(i, expected_s(i) * stretch(at, pass));
+        } else if (samples_[i].empty()) {
           sustain(i);
         }
-      } catch (const InputError& error) {
+      } catch (const std::exception& error) {  // a driver's faults too: the other kernels go on
         faults_[i] = error.what();
         limits_.say(describe(c) + ": " + error.what());
       }
     }
   }
 
-  bool is_right(std::size_t i, int pass, Experiment& experiment) {
-    if (pass > 0) return true;
+  /// Checks a kernel before its first samples, in whatever pass they are taken.
+  bool is_right(std::size_t i, Experiment& experiment) {
+    if (!samples_[i].empty()) return true;
     checks_[i] = experiment.check();
     if (checks_[i] <= 1) return true;
     faults_[i] = print_to_string("wrong result: error %.3g times what is tolerated", checks_[i]);
@@ -114,12 +115,12 @@ class Run {
     return false;
   }
 
-  void measure(std::size_t i, int pass, double allotted_s) {
-    const auto begin = Clock::now();
+  void measure(std::size_t i, double allotted_s) {
     const auto experiment = backend_.prepare(cases_[i]);
-    if (!is_right(i, pass, *experiment)) return;
+    if (!is_right(i, *experiment)) return;
     const Effort& effort = limits_.effort;
-    experiment->time_us(1);  // warm-up
+    const auto begin = Clock::now();  // a slow check does not cost samples
+    experiment->time_us(1);           // warm-up
     const int calls = calls_for(experiment->time_us(1), effort.sample_us);
     if (calls > 1) experiment->time_us(calls);
     constexpr std::size_t kFewest = 2;
@@ -128,7 +129,7 @@ class Run {
       if (samples.size() >= kFewest && seconds_since(begin) > allotted_s) break;
       samples.push_back(experiment->time_us(calls));
     }
-    samples_[i].push_back(std::move(samples));
+    if (!samples.empty()) samples_[i].push_back(std::move(samples));
     if (seconds_since(polled_) < 1) return;
     polled_ = Clock::now();
     note(backend_.sample_power());
@@ -143,28 +144,27 @@ class Run {
 
   void sustain(std::size_t i) {
     const auto experiment = backend_.prepare(cases_[i]);
-    if (!is_right(i, 0, *experiment)) return;
+    if (!is_right(i, *experiment)) return;
     const double one = experiment->time_us(1);
     const int calls = calls_for(one, 2000);
     if (calls > 1) experiment->time_us(calls);
     pause();
     const auto start = Clock::now();
-    std::vector<double> at, us;
+    double polled_s = -1;
+    std::vector<double> us;
     while (seconds_since(start) < limits_.effort.sustained_s && !stopped()) {
       const double begin = seconds_since(start);
       const double time = experiment->time_us(calls);
       SustainedPoint point{begin, time, {}};
-      const bool sampled = at.empty() || begin - last_power_s_ > 0.05;
-      if (sampled) {
+      if (us.empty() || begin - polled_s > 0.05) {
         point.power = backend_.sample_power();
         note(point.power);
-        last_power_s_ = begin;
+        polled_s = begin;
       }
-      at.push_back(begin);
       us.push_back(time);
       result_.sustained.push_back(point);
     }
-    samples_[i].push_back(us);
+    if (!us.empty()) samples_[i].push_back(us);
   }
 
   /// Lets clocks and power settle at rest before a sustained run.
@@ -179,7 +179,7 @@ class Run {
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       Summary summary = summarise(samples_[i]);
       if (limits_.effort.fastest) summary.us = summary.least;
-      if (summary.samples > 0 && faults_[i].empty()) {
+      if (summary.samples > 0) {  // of passes before a fault too: wrong results leave none
         result_.timings.push_back({cases_[i], summary, checks_[i]});
         continue;
       }
@@ -203,7 +203,6 @@ class Run {
   std::vector<std::string> faults_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point polled_ = start_;
-  double last_power_s_ = 0;
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ struct SustainedPoint {
   PowerSample power;
 };
 
+/// All that a run leaves.
 struct Measurement {
   std::vector<Timing> timings;  ///< in the plan's order
   std::vector<LeftOut> left_out;
@@ -33,6 +34,7 @@ struct Measurement {
   double seconds = 0;
 };
 
+/// What bounds a run, and whom it talks to.
 struct RunLimits {
   Effort effort;
   double budget_s = 600;
@@ -40,8 +42,8 @@ struct RunLimits {
   std::function<void(const std::string&)> say;  ///< progress, one line each
 };
 
-/// Measures the plan's cases. Those that no time is left for, that throw InputError or that give
-/// wrong results are left out, with the reason. An interrupt ends the run after the sample at hand.
+/// Measures the plan's cases. Those that no time is left for, that throw or that give wrong results
+/// are left out, with the reason. An interrupt ends the run after the sample at hand.
 Measurement run(Backend& backend, const Plan& plan, const RunLimits& limits);
 
 /// How many calls make a sample of at least `sample_us`, given one call's time.

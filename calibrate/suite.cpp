@@ -84,7 +84,6 @@ class Suite {
     all_.push_back(c);
     if (!limits_.gpu) return;
     c.kernel = Kernel::kGraph;
-    c.n = 300;
     all_.push_back(c);
   }
 

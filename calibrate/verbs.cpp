@@ -1,5 +1,7 @@
 #include "verbs.hpp"
 
+#include "core/error.hpp"
+
 namespace servesim::calibrate {
 
 const std::vector<Verb>& verbs() {
@@ -15,11 +17,15 @@ const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all{
       {"measure",
        "Measure this machine: timings, environment and, where it can be fitted, a profile", "",
-       with_machine({{"--out", "DIR", "folder of the results", "", true},
-                     {"--time-budget", "SECONDS", "for everything, the fit too", "600", false},
-                     {"--datasheet", "PROFILE",
-                      "profile whose datasheet blocks are kept; known GPUs find theirs", "", false},
-                     {"--plan", "", "print what would be measured and stop", "", false}})},
+       with_machine(
+           {{"--out", "DIR", "folder of the results", "", true},
+            {"--time-budget", "SECONDS",
+             "to plan for: measuring, and what a fit takes; a busy machine may take longer", "600",
+             false},
+            {"--datasheet", "PROFILE",
+             "of a GPU: profile whose datasheet blocks are kept; known GPUs find theirs", "",
+             false},
+            {"--plan", "", "print what would be measured and stop", "", false}})},
       {"fit",
        "Fit a profile to timings: of a measured folder, or of published tables",
        "",
@@ -47,9 +53,19 @@ const std::vector<Verb>& verbs() {
         {"--datasheet", "PROFILE", "as for fit", "", true},
         {"--out", "FILE", "profile to write", "", true}}},
       {"check", "Compare a profile with fresh timings and with the datasheet", "PROFILE",
-       with_machine({{"--time-budget", "SECONDS", "for the timings", "30", false},
+       with_machine({{"--time-budget", "SECONDS", "to plan the timings for", "30", false},
                      {"--json", "FILE", "what was found, for programs", "", false}})}};
   return all;
+}
+
+std::unique_ptr<Backend> backend_of(const Flags& flags) {
+  const std::string name = flags.text("--backend");
+  const auto seed = static_cast<std::uint64_t>(flags.number("--seed", 0, 1e15));
+  if (name == "cpu") {
+    return make_cpu_backend(static_cast<int>(flags.number("--threads", 0, 4096)), seed);
+  }
+  if (name != "cuda") throw InputError("--backend '" + name + "': accepted are cuda and cpu");
+  return make_cuda_backend(static_cast<int>(flags.number("--device", 0, 1023)), seed);
 }
 
 }  // namespace servesim::calibrate

@@ -13,6 +13,7 @@ namespace servesim::calibrate {
 namespace {
 
 constexpr std::int64_t kPage = 4096;
+constexpr int kStale = 0xff;  ///< not a number in every float type
 
 template <class T>
 void fill(void* memory, DType type, std::uint64_t seed, std::int64_t begin, std::int64_t end) {
@@ -63,20 +64,14 @@ const void* CpuArena::of(DType type) {
 void* CpuArena::output() {
   if (!output_) {
     output_ = allocate();
-    std::memset(output_.get(), 1, static_cast<std::size_t>(bytes_));  // maps its pages
+    std::memset(output_.get(), kStale, static_cast<std::size_t>(bytes_));  // maps its pages
   }
   return output_.get();
 }
 
-Operand CpuArena::slot(DType type, std::int64_t size, std::int64_t rotation,
-                       std::int64_t from) const {
-  const std::int64_t step = (size + kPage - 1) / kPage * kPage;
-  const std::int64_t slots = std::max<std::int64_t>((bytes_ - from) / step, 1);
-  if (from + size > bytes_) {
-    throw InputError(print_to_string("an operand of %lld MiB does not fit into memory",
-                                     static_cast<long long>(size >> 20)));
-  }
-  return {type, seed_, static_cast<std::uint64_t>(from + rotation % slots * step)};
+void CpuArena::forget_results() {
+  constexpr std::int64_t kFirst = 1 << 20;  // every check looks there; all of it would take long
+  std::memset(output(), kStale, static_cast<std::size_t>(std::min(kFirst, bytes_)));
 }
 
 }  // namespace servesim::calibrate

@@ -6,10 +6,11 @@
 #include <memory>
 
 #include "cpu/thread_pool.hpp"
-#include "patterns.hpp"
+#include "operands.hpp"
 
 namespace servesim::calibrate {
 
+/// All memory that the CPU backend's kernels read and write.
 class CpuArena {
  public:
   CpuArena(ThreadPool& pool, std::int64_t bytes, std::uint64_t seed)
@@ -27,10 +28,13 @@ class CpuArena {
   }
   /// Room for results, as large as an operand region.
   void* output();
+  /// Overwrites what earlier kernels left in `output`, so that a check does not take it for new.
+  void forget_results();
 
-  /// Operands of `size` bytes lie side by side; rotation r takes the r-th, round and round, `from`
-  /// bytes into the region.
-  Operand slot(DType type, std::int64_t size, std::int64_t rotation, std::int64_t from = 0) const;
+  /// See operand_slot().
+  Operand slot(DType type, std::int64_t size, std::int64_t rotation, std::int64_t from = 0) const {
+    return operand_slot({type, seed_, 0}, bytes_, size, rotation, from);
+  }
 
  private:
   struct Free {

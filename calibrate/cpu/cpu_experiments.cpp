@@ -134,40 +134,33 @@ class Builder {
               static_cast<float*>(arena.output()) + arena.slot(DType::kFp32, bytes, r).offset / 4;
           pool.run(bytes / 4, kStreamGrain, [&](std::int64_t begin, std::int64_t end) {
             const std::int64_t count = end - begin;
-            if (kernel == Kernel::kWrite) return cpu::write(to + begin, 4 * count, 1.5f);
+            if (kernel == Kernel::kWrite) return cpu::write(to + begin, 4 * count, kWritten);
             if (kernel == Kernel::kCopy) return cpu::copy(to + begin, from + begin, 4 * count);
             cpu::triad(to + begin, from + begin, from + bytes / 4 + begin, count);
           });
         },
         [=, &arena] {
-          const auto* from = arena.at<float>(arena.slot(DType::kFp32, input, 0));
-          const auto* to = static_cast<const float*>(arena.output());
-          Checker checker;
-          for (const std::int64_t i : spread_indices(bytes / 4, 1000)) {
-            const double want = kernel == Kernel::kWrite  ? 1.5
-                                : kernel == Kernel::kCopy ? from[i]
-                                                          : from[i] + 3.0 * from[bytes / 4 + i];
-            checker.value(to[i], want, 1e-5, 1e-5);
-          }
-          return checker.worst();
+          return check_stream(kernel, bytes / 4,
+                              results_of(static_cast<const float*>(arena.output())),
+                              arena.slot(DType::kFp32, input, 0));
         });
   }
 
   std::unique_ptr<Experiment> peak() {
     ThreadPool& pool = pool_;
     const std::int64_t fmas = c_.n;
-    auto kept = std::make_shared<std::atomic<float>>(0.0f);
+    auto error = std::make_shared<std::atomic<double>>(std::nan(""));
     return make(
         pool,
         [=, &pool](std::int64_t) {
           pool.run(fmas, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
-            kept->store(cpu::peak_fma(end - begin));
+            const std::int64_t count = end - begin;
+            error->store(cpu::peak_fma(count) - cpu::peak_fma_result(count));
           });
         },
         [=] {
-          Checker checker;  // every chain converges to 1, 12 chains of lanes
-          const double lanes = kept->load() / 12;
-          checker.value(lanes, std::nearbyint(lanes), 1e-2, 1e-2);
+          Checker checker;
+          checker.value(error->load(), 0, 0, 0.01);
           return checker.worst();
         });
   }
@@ -177,25 +170,19 @@ class Builder {
     CpuArena& arena = arena_;
     ThreadPool& pool = pool_;
     const Case c = c_;
-    const auto weight_bytes = static_cast<std::int64_t>(
-        c.dtype == DType::kInt4 ? c.n * c.k / 2
-                                : static_cast<std::int64_t>(bytes_of(c.dtype, 1)) * c.n * c.k);
+    const auto weight_bytes =
+        static_cast<std::int64_t>(bytes_of(c.dtype, static_cast<std::uint64_t>(c.n * c.k)));
     const Operand x{c.dtype == DType::kFp16 ? DType::kFp16 : DType::kBf16, arena.seed(), 0};
-    const Operand scales{DType::kBf16, arena.seed(), 1 << 20};
-    auto activations = std::make_shared<std::vector<float>>();
-    for (std::int64_t i = 0; i < c.k; ++i) {
-      const std::int64_t from = c.dtype != DType::kInt4 ? i
-                                : i < c.k / 2           ? 2 * i
-                                                        : 2 * (i - c.k / 2) + 1;
-      activations->push_back(static_cast<float>(x(static_cast<std::uint64_t>(from))));
-    }
+    const auto scales = [=, &arena](std::int64_t r) {
+      return arena.slot(DType::kBf16, scale_bytes(c), r, kScalesFrom);
+    };
+    const auto activations = std::make_shared<std::vector<float>>(gemv_input(c, x));
     return make(
         pool,
         [=, &arena, &pool](std::int64_t r) {
-          const Operand weights = arena.slot(c.dtype, weight_bytes, r);
-          const void* w =
-              arena.at<char>(weights);  // may fill its region: not inside a parallel part
-          const auto* s = arena.at<std::uint16_t>(scales);
+          // May fill their regions: not inside a parallel part.
+          const void* w = arena.at<char>(arena.slot(c.dtype, weight_bytes, r));
+          const auto* s = arena.at<std::uint16_t>(scales(r));
           auto* out = static_cast<std::uint16_t*>(arena.output());
           pool.run(c.n, 16, [&](std::int64_t begin, std::int64_t end) {
             const float* in = activations->data();
@@ -209,21 +196,29 @@ class Builder {
           });
         },
         [=, &arena] {
-          const auto* out = static_cast<const std::uint16_t*>(arena.output());
-          Checker checker;
-          for (const std::int64_t row : spread_indices(c.n, 24)) {
-            checker.dot(from_bf16(out[row]),
-                        reference_gemv(arena.slot(c.dtype, weight_bytes, 0), x, scales, c.k, row));
-          }
-          return checker.worst();
+          return check_gemv(c, results_of(static_cast<const std::uint16_t*>(arena.output())),
+                            arena.slot(c.dtype, weight_bytes, 0), x, scales(0));
         });
+  }
+
+  /// Activations as floats; of int4 weights, which are packed in pairs, the even ones first.
+  static std::vector<float> gemv_input(const Case& c, const Operand& x) {
+    std::vector<float> values;
+    const std::int64_t half = c.k / 2;
+    for (std::int64_t i = 0; i < c.k; ++i) {
+      const bool packed = c.dtype == DType::kInt4;
+      const std::int64_t from = !packed ? i : i < half ? 2 * i : 2 * (i - half) + 1;
+      values.push_back(static_cast<float>(x(static_cast<std::uint64_t>(from))));
+    }
+    return values;
   }
 
   std::unique_ptr<Experiment> gemm() {
     CpuArena& arena = arena_;
     ThreadPool& pool = pool_;
-    const Case c = c_;
-    const std::int64_t m = std::max<std::int64_t>(c.m, 1);
+    Case c = c_;
+    c.m = std::max<std::int64_t>(c.m, 1);
+    const std::int64_t m = c.m;
     const Operand input{DType::kBf16, arena.seed(), 0};
     const bool openblas = cpu::has_openblas() && m > 4;
     auto activations = std::make_shared<std::vector<float>>(static_cast<std::size_t>(m * c.k));
@@ -247,16 +242,8 @@ class Builder {
           });
         },
         [=, &arena] {
-          const auto* out = static_cast<const std::uint16_t*>(arena.output());
-          const Operand weights = arena.slot(DType::kBf16, 2 * c.n * c.k, 0);
-          Checker checker;
-          for (const std::int64_t row : spread_indices(m, 5)) {
-            for (const std::int64_t column : spread_indices(c.n, 7)) {
-              checker.dot(from_bf16(out[row * c.n + column]),
-                          reference_dot(input, weights, c.k, row, column));
-            }
-          }
-          return checker.worst();
+          return check_gemm(c, results_of(static_cast<const std::uint16_t*>(arena.output())), input,
+                            arena.slot(DType::kBf16, 2 * c.n * c.k, 0));
         });
   }
 
@@ -288,6 +275,7 @@ class Builder {
 }  // namespace
 
 std::unique_ptr<Experiment> prepare_on_cpu(const Case& c, CpuArena& arena, ThreadPool& pool) {
+  arena.forget_results();
   return Builder(c, arena, pool).build();
 }
 

@@ -2,6 +2,7 @@
 #include "cpu/cpu_kernels.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #if defined(SERVESIM_OPENBLAS)
@@ -70,11 +71,15 @@ void triad(float* a, const float* b, const float* c, std::int64_t count) {
   }
 }
 
+namespace {
+constexpr int kChains = 12;  ///< latency 4 or 5, two units: 10 chains keep them busy
+constexpr float kChainFactor = 0.999f;
+}  // namespace
+
 float peak_fma(std::int64_t fmas) {
-  constexpr int kChains = 12;  // latency 4 or 5, two units: 10 chains keep them busy
   Floats sums[kChains];
   for (int j = 0; j < kChains; ++j) sums[j] = all_lanes(0.5f + static_cast<float>(j));
-  const Floats factor = all_lanes(0.999f), term = all_lanes(0.001f);
+  const Floats factor = all_lanes(kChainFactor), term = all_lanes(1 - kChainFactor);
   for (std::int64_t i = 0; i < fmas; i += kChains * kLanes) {
     for (int j = 0; j < kChains; ++j) {
       sums[j] = sums[j] * factor + term;
@@ -85,7 +90,14 @@ float peak_fma(std::int64_t fmas) {
   }
   float total = 0;
   for (const Floats& sum : sums) total += sum_of(sum);
-  return total;
+  return total / (kChains * kLanes);
+}
+
+double peak_fma_result(std::int64_t fmas) {
+  constexpr std::int64_t kStep = kChains * kLanes;
+  constexpr double kFirstMean = 0.5 + 0.5 * (kChains - 1);
+  const double steps = static_cast<double>((fmas + kStep - 1) / kStep);
+  return 1 + (kFirstMean - 1) * std::pow(static_cast<double>(kChainFactor), steps);
 }
 
 namespace {

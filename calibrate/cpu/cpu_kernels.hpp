@@ -17,8 +17,10 @@ void write(void* to, std::int64_t bytes, float value);
 void copy(void* to, const void* from, std::int64_t bytes);
 /// a = b + 3 c over floats.
 void triad(float* a, const float* b, const float* c, std::int64_t count);
-/// `fmas` multiply-adds in registers; returns something that depends on all of them.
+/// `fmas` multiply-adds in registers, in chains that each go towards 1; returns their mean.
 float peak_fma(std::int64_t fmas);
+/// What that mean is, but for rounding.
+double peak_fma_result(std::int64_t fmas);
 
 /// Columns [begin, end) of out[m][n] = a[m][k] weights[n][k]^T: bf16 weights, activations as
 /// floats. Blocked over k; weights are converted as they are read. `out` gets bf16.

@@ -48,23 +48,19 @@ struct Running {
   Eight out;
 };
 
-template <int kQueries>
-__global__ void __launch_bounds__(32 * kWarps) decode_kernel(DecodeArguments a) {
-  const int lane = threadIdx.x % kLanes, group = threadIdx.x / kLanes;
-  const int split = blockIdx.x, kv_head = blockIdx.y, sequence = blockIdx.z;
-  const int per_split = tokens_per_split(a.context, a.splits);
-  const int first = split * per_split, last = min(first + per_split, a.context);
-  const auto* q = static_cast<const uint4*>(a.q);
-  const auto* keys = static_cast<const uint4*>(a.k);
-  const auto* values = static_cast<const uint4*>(a.v);
-  const std::int32_t* table = a.table + static_cast<std::int64_t>(sequence) * a.blocks_per_sequence;
-  const std::int64_t row0 = static_cast<std::int64_t>(sequence) * a.heads + kv_head * kQueries;
+/// What a block works on.
+struct Place {
+  int split, kv_head, sequence;
+  std::int64_t row;  ///< of the first of its query heads
+};
 
-  Eight query[kQueries];
-  Running running[kQueries];
+template <int kQueries>
+__device__ __forceinline__ void start(const DecodeArguments& a, const Place& place, int lane,
+                                      Eight (&query)[kQueries], Running (&running)[kQueries]) {
+  const auto* q = static_cast<const uint4*>(a.q);
 #pragma unroll
   for (int h = 0; h < kQueries; ++h) {
-    query[h] = eight_of(q[(row0 + h) * kLanes + lane]);
+    query[h] = eight_of(q[(place.row + h) * kLanes + lane]);
     running[h].most = -INFINITY;
     running[h].sum = 0;
 #pragma unroll
@@ -73,66 +69,98 @@ __global__ void __launch_bounds__(32 * kWarps) decode_kernel(DecodeArguments a) 
       running[h].out.v[i] = 0;
     }
   }
+}
+
+/// Folds one token into a query's softmax. The whole warp takes part in the sum, `valid` lanes in
+/// the rest.
+__device__ __forceinline__ void fold(Running& r, const Eight& query, const Eight& key,
+                                     const Eight& value, bool valid) {
+  float score = 0;
+#pragma unroll
+  for (int i = 0; i < kPerLane; ++i) score += query.v[i] * key.v[i];
+  score = sum_of_half_warp(score);
+  if (!valid) return;
+  const float most = fmaxf(r.most, score);
+  const float rescale = __expf(r.most - most), weight = __expf(score - most);
+  r.most = most;
+  r.sum = r.sum * rescale + weight;
+#pragma unroll
+  for (int i = 0; i < kPerLane; ++i) r.out.v[i] = r.out.v[i] * rescale + weight * value.v[i];
+}
+
+/// What the half-warps of a block have of one query, and the thread's dimension of their sum.
+struct Joined {
+  float most, sum, value;
+};
+
+__device__ __forceinline__ Joined join_half_warps(const Running& mine, int lane, int group) {
+  __shared__ float most[kGroups], sums[kGroups];
+  __shared__ float out[kGroups][kHeadDim];
+  __syncthreads();  // of an earlier query
+  if (lane == 0) {
+    most[group] = mine.most;
+    sums[group] = mine.sum;
+  }
+#pragma unroll
+  for (int i = 0; i < kPerLane; ++i) out[group][lane * kPerLane + i] = mine.out.v[i];
+  __syncthreads();
+  Joined all{-INFINITY, 0, 0};
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) all.most = fmaxf(all.most, most[g]);
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) {
+    const float weight = most[g] == -INFINITY ? 0 : __expf(most[g] - all.most);
+    all.sum += weight * sums[g];
+    all.value += weight * out[g][threadIdx.x];
+  }
+  return all;
+}
+
+/// Into the output where the context is not split, else for join_kernel.
+__device__ __forceinline__ void store(const DecodeArguments& a, std::int64_t row, int split,
+                                      const Joined& all) {
+  if (a.splits == 1) {
+    static_cast<__nv_bfloat16*>(a.out)[row * kHeadDim + threadIdx.x] =
+        __float2bfloat16(all.value / all.sum);
+    return;
+  }
+  const std::int64_t part = row * a.splits + split;
+  a.partial[part * kHeadDim + threadIdx.x] = all.value;
+  if (threadIdx.x != 0) return;
+  a.sums[2 * part] = all.most;
+  a.sums[2 * part + 1] = all.sum;
+}
+
+template <int kQueries>
+__global__ void __launch_bounds__(32 * kWarps) decode_kernel(DecodeArguments a) {
+  const int lane = threadIdx.x % kLanes, group = threadIdx.x / kLanes;
+  Place place{static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y),
+              static_cast<int>(blockIdx.z), 0};
+  place.row = static_cast<std::int64_t>(place.sequence) * a.heads + place.kv_head * kQueries;
+  const int per_split = tokens_per_split(a.context, a.splits);
+  const int first = place.split * per_split, last = min(first + per_split, a.context);
+  const auto* keys = static_cast<const uint4*>(a.k);
+  const auto* values = static_cast<const uint4*>(a.v);
+  const std::int32_t* table =
+      a.table + static_cast<std::int64_t>(place.sequence) * a.blocks_per_sequence;
+  Eight query[kQueries];
+  Running running[kQueries];
+  start(a, place, lane, query, running);
   // All half-warps walk the same number of steps: the shuffles take the whole warp.
   for (int step = first; step < last; step += kGroups) {
     const int token = step + group;
     const bool valid = token < last;
-    const int at = valid ? token : first;
     const std::int64_t vector =
-        paged_row(table, at, a.block_size, a.kv_heads, kv_head) * kLanes + lane;
+        paged_row(table, valid ? token : first, a.block_size, a.kv_heads, place.kv_head) * kLanes +
+        lane;
     const Eight key = eight_of(keys[vector]);
     const Eight value = eight_of(values[vector]);
 #pragma unroll
-    for (int h = 0; h < kQueries; ++h) {
-      float score = 0;
-#pragma unroll
-      for (int i = 0; i < kPerLane; ++i) score += query[h].v[i] * key.v[i];
-      score = sum_of_half_warp(score);
-      if (!valid) continue;
-      Running& r = running[h];
-      const float most = fmaxf(r.most, score);
-      const float rescale = __expf(r.most - most), weight = __expf(score - most);
-      r.most = most;
-      r.sum = r.sum * rescale + weight;
-#pragma unroll
-      for (int i = 0; i < kPerLane; ++i) r.out.v[i] = r.out.v[i] * rescale + weight * value.v[i];
-    }
+    for (int h = 0; h < kQueries; ++h) fold(running[h], query[h], key, value, valid);
   }
-
-  // Joins the block's half-warps, query by query.
-  __shared__ float most[kGroups], sums[kGroups];
-  __shared__ float out[kGroups][kHeadDim];
 #pragma unroll
   for (int h = 0; h < kQueries; ++h) {
-    __syncthreads();
-    if (lane == 0) {
-      most[group] = running[h].most;
-      sums[group] = running[h].sum;
-    }
-#pragma unroll
-    for (int i = 0; i < kPerLane; ++i) out[group][lane * kPerLane + i] = running[h].out.v[i];
-    __syncthreads();
-    float all = -INFINITY, sum = 0, value = 0;
-#pragma unroll
-    for (int g = 0; g < kGroups; ++g) all = fmaxf(all, most[g]);
-#pragma unroll
-    for (int g = 0; g < kGroups; ++g) {
-      const float weight = most[g] == -INFINITY ? 0 : __expf(most[g] - all);
-      sum += weight * sums[g];
-      value += weight * out[g][threadIdx.x];
-    }
-    const std::int64_t row = row0 + h;
-    if (a.splits == 1) {
-      static_cast<__nv_bfloat16*>(a.out)[row * kHeadDim + threadIdx.x] =
-          __float2bfloat16(value / sum);
-      continue;
-    }
-    const std::int64_t part = row * a.splits + split;
-    a.partial[part * kHeadDim + threadIdx.x] = value;
-    if (threadIdx.x == 0) {
-      a.sums[2 * part] = all;
-      a.sums[2 * part + 1] = sum;
-    }
+    store(a, place.row + h, place.split, join_half_warps(running[h], lane, group));
   }
 }
 static_assert(32 * kWarps == kHeadDim, "a thread joins one dimension");

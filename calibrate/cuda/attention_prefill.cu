@@ -74,26 +74,21 @@ __device__ float sum_of_four(float v) {
   return v + __shfl_xor_sync(~0u, v, 2);
 }
 
-__global__ void __launch_bounds__(32 * kWarps) prefill_kernel(PrefillArguments a) {
-  extern __shared__ __align__(16) unsigned char shared[];
-  auto* tiles = reinterpret_cast<__nv_bfloat16*>(shared);
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  // The last tiles have most work: they start first.
-  const int query_tile = static_cast<int>(gridDim.x - 1 - blockIdx.x);
-  const int head = blockIdx.y, prompt = blockIdx.z;
-  const int kv_head = head / (a.heads / a.kv_heads);
-  const std::int64_t q_pitch = static_cast<std::int64_t>(a.heads) * kHeadDim;
-  const std::int64_t kv_pitch = static_cast<std::int64_t>(a.kv_heads) * kHeadDim;
-  const std::int64_t prompt_row = static_cast<std::int64_t>(prompt) * a.tokens;
-  const auto* q = static_cast<const __nv_bfloat16*>(a.q) + prompt_row * q_pitch + head * kHeadDim;
-  const auto* k =
-      static_cast<const __nv_bfloat16*>(a.k) + prompt_row * kv_pitch + kv_head * kHeadDim;
-  const auto* v =
-      static_cast<const __nv_bfloat16*>(a.v) + prompt_row * kv_pitch + kv_head * kHeadDim;
-  const int warp_row = query_tile * kQueryTile + warp * 16;
+using Query = std::uint32_t[kHeadDim / 16][4];
+using Scores = float[kKeyTile / 8][4];
+using Out = float[kHeadDim / 8][4];
 
-  // Queries as A operands: 8 steps of 16 dimensions.
-  std::uint32_t query[kHeadDim / 16][4];
+/// Running softmax of a warp's 16 queries: a lane has two of them, and their share of the output.
+struct Running {
+  float most[2] = {-INFINITY, -INFINITY};
+  float sum[2] = {0, 0};
+  Out out = {};
+};
+
+/// Queries as A operands: 8 steps of 16 dimensions. Rows past the prompt are zeros.
+__device__ __forceinline__ void load_queries(Query& query, const __nv_bfloat16* q,
+                                             std::int64_t pitch, int warp_row, int tokens,
+                                             int lane) {
 #pragma unroll
   for (int step = 0; step < kHeadDim / 16; ++step) {
 #pragma unroll
@@ -101,107 +96,151 @@ __global__ void __launch_bounds__(32 * kWarps) prefill_kernel(PrefillArguments a
       const int row = warp_row + a_row(lane, part);
       const int column = 16 * step + a_column(lane, part);
       query[step][part] =
-          row < a.tokens ? *reinterpret_cast<const std::uint32_t*>(q + row * q_pitch + column) : 0u;
+          row < tokens ? *reinterpret_cast<const std::uint32_t*>(q + row * pitch + column) : 0u;
     }
   }
-  float out[kHeadDim / 8][4] = {};
-  float most[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
-  const int key_tiles = min(query_tile + 1, (a.tokens + kKeyTile - 1) / kKeyTile);
+}
+
+/// Products of queries and a tile of keys, scaled for exp2; keys after a query are masked on tiles
+/// that meet the diagonal.
+__device__ __forceinline__ void score(Scores& scores, const Query& query, const __nv_bfloat16* keys,
+                                      int first_key, int warp_row, bool diagonal, int lane) {
+#pragma unroll
+  for (int step = 0; step < kHeadDim / 16; ++step) {
+#pragma unroll
+    for (int n = 0; n < kKeyTile / 8; ++n) {
+      const __nv_bfloat16* key = keys + (8 * n + b_column(lane)) * kPitch + 16 * step;
+      mma(scores[n], query[step], *reinterpret_cast<const std::uint32_t*>(key + b_row(lane, 0)),
+          *reinterpret_cast<const std::uint32_t*>(key + b_row(lane, 1)));
+    }
+  }
+  constexpr float kScale = 0.08838834764831845f * 1.4426950408889634f;  // log2(e)/sqrt(128)
+#pragma unroll
+  for (int n = 0; n < kKeyTile / 8; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int column = first_key + 8 * n + c_column(lane, i);
+      const int row = warp_row + c_row(lane, i);
+      scores[n][i] = diagonal && column > row ? -INFINITY : scores[n][i] * kScale;
+    }
+  }
+}
+
+/// Turns a tile's scores into weights and rescales what was summed before.
+__device__ __forceinline__ void fold(Running& r, Scores& scores) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float top = r.most[half];
+#pragma unroll
+    for (int n = 0; n < kKeyTile / 8; ++n) {
+      top = fmaxf(top, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
+    }
+    top = max_of_four(top);  // finite: every row sees the tile's first key
+    const float rescale = exp2f(r.most[half] - top);
+    r.most[half] = top;
+    float added = 0;
+#pragma unroll
+    for (int n = 0; n < kKeyTile / 8; ++n) {
+#pragma unroll
+      for (int i = 2 * half; i < 2 * half + 2; ++i)
+        added += scores[n][i] = exp2f(scores[n][i] - top);
+    }
+    r.sum[half] = r.sum[half] * rescale + sum_of_four(added);
+#pragma unroll
+    for (int n = 0; n < kHeadDim / 8; ++n) {
+      r.out[n][2 * half] *= rescale;
+      r.out[n][2 * half + 1] *= rescale;
+    }
+  }
+}
+
+/// Adds weights times values. Weights as A operands: the layout of two result tiles is that of one
+/// 16x16 operand.
+__device__ __forceinline__ void add_values(Out& out, const Scores& scores,
+                                           const __nv_bfloat16* values, int lane) {
+#pragma unroll
+  for (int step = 0; step < kKeyTile / 16; ++step) {
+    std::uint32_t weights[4];
+#pragma unroll
+    for (int part = 0; part < 4; ++part) {
+      const float(&pair)[4] = scores[2 * step + packed_tile(part)];
+      weights[part] = pack(pair[packed_from(part)], pair[packed_from(part) + 1]);
+    }
+#pragma unroll
+    for (int n = 0; n < kHeadDim / 8; ++n) {
+      std::uint32_t b0, b1;
+      load_transposed(b0, b1, values + (16 * step + lane % 16) * kPitch + 8 * n);
+      mma(out[n], weights, b0, b1);
+    }
+  }
+}
+
+__device__ __forceinline__ void store(__nv_bfloat16* to, std::int64_t pitch, const Running& r,
+                                      int warp_row, int tokens, int lane) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = warp_row + c_row(lane, 2 * half);
+    if (row >= tokens) continue;
+    const float factor = 1 / r.sum[half];
+#pragma unroll
+    for (int n = 0; n < kHeadDim / 8; ++n) {
+      *reinterpret_cast<std::uint32_t*>(to + row * pitch + 8 * n + c_column(lane, 0)) =
+          pack(r.out[n][2 * half] * factor, r.out[n][2 * half + 1] * factor);
+    }
+  }
+}
+
+/// Waits for all copies but those of the `younger` groups that were begun last.
+template <int younger>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(younger) : "memory");
+}
+
+__global__ void __launch_bounds__(32 * kWarps) prefill_kernel(PrefillArguments a) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  auto* tiles = reinterpret_cast<__nv_bfloat16*>(shared);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  // The last tiles have most work: they start first.
+  const int query_tile = static_cast<int>(gridDim.x - 1 - blockIdx.x);
+  const int head = blockIdx.y, kv_head = head / (a.heads / a.kv_heads);
+  const int warp_row = query_tile * kQueryTile + warp * 16;
+  const std::int64_t q_pitch = static_cast<std::int64_t>(a.heads) * kHeadDim;
+  const std::int64_t kv_pitch = static_cast<std::int64_t>(a.kv_heads) * kHeadDim;
+  const std::int64_t prompt_row = static_cast<std::int64_t>(blockIdx.z) * a.tokens;
+  const std::int64_t q_at = prompt_row * q_pitch + head * kHeadDim;
+  const std::int64_t kv_at = prompt_row * kv_pitch + kv_head * kHeadDim;
+  const auto* k = static_cast<const __nv_bfloat16*>(a.k) + kv_at;
+  const auto* v = static_cast<const __nv_bfloat16*>(a.v) + kv_at;
   const auto fetch = [&](int tile) {
     __nv_bfloat16* stage = tiles + tile % 2 * 2 * kTileElements;
     load_tile(stage, k, kv_pitch, tile * kKeyTile, a.tokens);
     load_tile(stage + kTileElements, v, kv_pitch, tile * kKeyTile, a.tokens);
     asm volatile("cp.async.commit_group;" ::: "memory");
   };
+
+  Query query;
+  load_queries(query, static_cast<const __nv_bfloat16*>(a.q) + q_at, q_pitch, warp_row, a.tokens,
+               lane);
+  Running running;
+  const int key_tiles = min(query_tile + 1, (a.tokens + kKeyTile - 1) / kKeyTile);
   fetch(0);
   for (int tile = 0; tile < key_tiles; ++tile) {
     if (tile + 1 < key_tiles) {
       fetch(tile + 1);
-      asm volatile("cp.async.wait_group 1;" ::: "memory");
+      wait_for_copies<1>();
     } else {
-      asm volatile("cp.async.wait_group 0;" ::: "memory");
+      wait_for_copies<0>();
     }
     __syncthreads();
     const __nv_bfloat16* keys = tiles + tile % 2 * 2 * kTileElements;
-    const __nv_bfloat16* values = keys + kTileElements;
-
-    float scores[kKeyTile / 8][4] = {};
-#pragma unroll
-    for (int step = 0; step < kHeadDim / 16; ++step) {
-#pragma unroll
-      for (int n = 0; n < kKeyTile / 8; ++n) {
-        const __nv_bfloat16* key = keys + (8 * n + b_column(lane)) * kPitch + 16 * step;
-        mma(scores[n], query[step], *reinterpret_cast<const std::uint32_t*>(key + b_row(lane, 0)),
-            *reinterpret_cast<const std::uint32_t*>(key + b_row(lane, 1)));
-      }
-    }
-    // log2(e)/sqrt(128), so that exp2 does.
-    constexpr float kScale = 0.08838834764831845f * 1.4426950408889634f;
+    Scores scores = {};
     const bool diagonal = (tile + 1) * kKeyTile > query_tile * kQueryTile;
-#pragma unroll
-    for (int n = 0; n < kKeyTile / 8; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int column = tile * kKeyTile + 8 * n + c_column(lane, i);
-        const int row = warp_row + c_row(lane, i);
-        scores[n][i] = diagonal && column > row ? -INFINITY : scores[n][i] * kScale;
-      }
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float top = most[half];
-#pragma unroll
-      for (int n = 0; n < kKeyTile / 8; ++n) {
-        top = fmaxf(top, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
-      }
-      top = max_of_four(top);  // finite: every row sees the tile's first key
-      const float rescale = exp2f(most[half] - top);
-      most[half] = top;
-      float added = 0;
-#pragma unroll
-      for (int n = 0; n < kKeyTile / 8; ++n) {
-#pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i)
-          added += scores[n][i] = exp2f(scores[n][i] - top);
-      }
-      sum[half] = sum[half] * rescale + sum_of_four(added);
-#pragma unroll
-      for (int n = 0; n < kHeadDim / 8; ++n) {
-        out[n][2 * half] *= rescale;
-        out[n][2 * half + 1] *= rescale;
-      }
-    }
-    // Scores as A operands: the layout of two result tiles is that of one 16x16 operand.
-#pragma unroll
-    for (int step = 0; step < kKeyTile / 16; ++step) {
-      std::uint32_t weights[4];
-#pragma unroll
-      for (int part = 0; part < 4; ++part) {
-        const float(&score)[4] = scores[2 * step + packed_tile(part)];
-        weights[part] = pack(score[packed_from(part)], score[packed_from(part) + 1]);
-      }
-#pragma unroll
-      for (int n = 0; n < kHeadDim / 8; ++n) {
-        std::uint32_t b0, b1;
-        load_transposed(b0, b1, values + (16 * step + lane % 16) * kPitch + 8 * n);
-        mma(out[n], weights, b0, b1);
-      }
-    }
+    score(scores, query, keys, tile * kKeyTile, warp_row, diagonal, lane);
+    fold(running, scores);
+    add_values(running.out, scores, keys + kTileElements, lane);
     __syncthreads();  // the next fetch writes where this tile was
   }
-
-  auto* to = static_cast<__nv_bfloat16*>(a.out) + prompt_row * q_pitch + head * kHeadDim;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = warp_row + c_row(lane, 2 * half);
-    if (row >= a.tokens) continue;
-    const float factor = 1 / sum[half];
-#pragma unroll
-    for (int n = 0; n < kHeadDim / 8; ++n) {
-      *reinterpret_cast<std::uint32_t*>(to + row * q_pitch + 8 * n + c_column(lane, 0)) =
-          pack(out[n][2 * half] * factor, out[n][2 * half + 1] * factor);
-    }
-  }
+  store(static_cast<__nv_bfloat16*>(a.out) + q_at, q_pitch, running, warp_row, a.tokens, lane);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
 
 #include "backend.hpp"
@@ -9,6 +10,7 @@
 #include "cuda_experiments.hpp"
 #include "gemm_lt.hpp"
 #include "nvml.hpp"
+#include "opening.hpp"
 #include "text.hpp"
 
 namespace servesim::calibrate {
@@ -37,8 +39,36 @@ PinnedMemory allocate_pinned(std::int64_t bytes) {
   return PinnedMemory(memory);
 }
 
-CudaArena::CudaArena(std::int64_t bytes, std::uint64_t seed, cudaStream_t stream)
-    : bytes_(bytes),
+Stream make_stream() {
+  cudaStream_t made = nullptr;
+  require(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "a stream");
+  return Stream(made);
+}
+
+Event make_event() {
+  cudaEvent_t made = nullptr;
+  require(cudaEventCreate(&made), "an event");
+  return Event(made);
+}
+
+OnDevice::OnDevice(int device) {
+  require(cudaGetDevice(&before_), "asking for the GPU");
+  require(cudaSetDevice(device), "choosing a GPU");
+}
+
+void upload(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+  require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copying to the GPU");
+  require(cudaStreamSynchronize(stream), "copying to the GPU");
+}
+
+void download(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+  require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "copying results");
+  require(cudaStreamSynchronize(stream), "a kernel");
+}
+
+CudaArena::CudaArena(const Gpu& gpu, std::int64_t bytes, std::uint64_t seed, cudaStream_t stream)
+    : gpu_(gpu),
+      bytes_(bytes),
       seed_(seed),
       stream_(stream),
       output_(allocate(bytes)),
@@ -54,53 +84,57 @@ const void* CudaArena::region(DType type) {
   return memory.get();
 }
 
-Operand CudaArena::slot(DType type, std::int64_t size, std::int64_t rotation,
-                        std::int64_t from) const {
-  constexpr std::int64_t kAlign = 4096;
-  if (from + size > bytes_) {
-    throw InputError(print_to_string("an operand of %lld MiB does not fit into GPU memory",
-                                     static_cast<long long>(size >> 20)));
-  }
-  const std::int64_t step = (size + kAlign - 1) / kAlign * kAlign;
-  const std::int64_t slots = std::max<std::int64_t>((bytes_ - from) / step, 1);
-  return {type, seed_, static_cast<std::uint64_t>(from + rotation % slots * step)};
+void CudaArena::forget_results() {
+  constexpr int kNotANumber = 0xff;  // of every float type, in every byte
+  require(cudaMemsetAsync(output_.get(), kNotANumber, static_cast<std::size_t>(bytes_), stream_),
+          "clearing results");
+}
+
+void CudaArena::flush_l2() {
+  // Read, not written, which would leave lines to be written back. From the far end of a region:
+  // operands are taken from its start. REQUIRES: a region of four times the L2.
+  const std::int64_t bytes = 2 * gpu_.l2_bytes / 4096 * 4096;
+  const Operand end{DType::kFp32, seed_, static_cast<std::uint64_t>(bytes_ - bytes)};
+  launch_read(at(end), bytes, static_cast<std::uint32_t*>(workspace_.get()), stream_);
 }
 
 namespace {
 
+using Graph = std::unique_ptr<CUgraph_st, Release<cudaGraphDestroy>>;
+using GraphExec = std::unique_ptr<CUgraphExec_st, Release<cudaGraphExecDestroy>>;
+
 class CudaExperiment final : public Experiment {
  public:
-  CudaExperiment(CudaArena& arena, Enqueue enqueue, Check check, bool captured)
-      : arena_(arena), enqueue_(std::move(enqueue)), check_(std::move(check)), captured_(captured) {
-    require(cudaEventCreate(&begin_), "an event");
-    require(cudaEventCreate(&end_), "an event");
-  }
-  ~CudaExperiment() override {
-    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
-    cudaEventDestroy(begin_);
-    cudaEventDestroy(end_);
-  }
-  CudaExperiment(const CudaExperiment&) = delete;
-  CudaExperiment& operator=(const CudaExperiment&) = delete;
+  CudaExperiment(const Case& c, CudaArena& arena, Enqueue enqueue, Check check, Launching launching)
+      : arena_(arena),
+        enqueue_(std::move(enqueue)),
+        check_(std::move(check)),
+        launching_(launching),
+        traffic_(traffic(c)) {}
 
   double check() override {
+    arena_.forget_results();
     enqueue_(0, arena_.stream());
     require(cudaGetLastError(), "a launch");
     return check_();
   }
   double time_us(int calls) override {
-    if (captured_) capture(calls);
     const cudaStream_t stream = arena_.stream();
-    require(cudaEventRecord(begin_, stream), "an event");
-    if (captured_) {
-      require(cudaGraphLaunch(graph_, stream), "a graph");
+    if (launching_ == Launching::kGraph) {
+      capture(calls);
+      if (calls * traffic_ < 2.0 * static_cast<double>(arena_.gpu().l2_bytes)) arena_.flush_l2();
+    }
+    require(cudaEventRecord(begin_.get(), stream), "an event");
+    if (launching_ == Launching::kGraph) {
+      require(cudaGraphLaunch(graph_.get(), stream), "a graph");
     } else {
       for (int i = 0; i < calls; ++i) enqueue_(++rotation_, stream);
+      require(cudaGetLastError(), "a launch");
     }
-    require(cudaEventRecord(end_, stream), "an event");
-    require(cudaEventSynchronize(end_), "a kernel");
+    require(cudaEventRecord(end_.get(), stream), "an event");
+    require(cudaEventSynchronize(end_.get()), "a kernel");
     float ms = 0;
-    require(cudaEventElapsedTime(&ms, begin_, end_), "events");
+    require(cudaEventElapsedTime(&ms, begin_.get(), end_.get()), "events");
     return 1e3 * ms / calls;
   }
 
@@ -109,79 +143,102 @@ class CudaExperiment final : public Experiment {
   /// is allocated while capturing.
   void capture(int calls) {
     if (captured_calls_ == calls) return;
-    if (graph_ != nullptr) require(cudaGraphExecDestroy(graph_), "a graph");
-    graph_ = nullptr;
-    cudaGraph_t graph = nullptr;
+    captured_calls_ = 0;
+    graph_.reset();
     const cudaStream_t stream = arena_.stream();
-    require(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing");
-    for (int i = 0; i < calls; ++i) enqueue_(i + 1, stream);
-    require(cudaStreamEndCapture(stream, &graph), "capturing");
-    const cudaError_t made = cudaGraphInstantiate(&graph_, graph, 0);
-    cudaGraphDestroy(graph);
-    require(made, "a graph");
-    require(cudaGraphUpload(graph_, stream), "a graph");
+    const Graph graph = recorded(calls, stream);
+    cudaGraphExec_t made = nullptr;
+    require(cudaGraphInstantiate(&made, graph.get(), 0), "a graph");
+    graph_.reset(made);
+    require(cudaGraphUpload(made, stream), "a graph");
     require(cudaStreamSynchronize(stream), "a graph");
     captured_calls_ = calls;
+  }
+  /// Ends the capture whatever happens: a stream that is left capturing fails every later kernel.
+  Graph recorded(int calls, cudaStream_t stream) {
+    require(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing");
+    std::exception_ptr fault;
+    try {
+      for (int i = 0; i < calls; ++i) enqueue_(i + 1, stream);
+      require(cudaGetLastError(), "a launch");
+    } catch (...) {
+      fault = std::current_exception();
+    }
+    cudaGraph_t recorded = nullptr;
+    const cudaError_t ended = cudaStreamEndCapture(stream, &recorded);
+    Graph graph(recorded);
+    if (fault) std::rethrow_exception(fault);
+    require(ended, "capturing");
+    return graph;
   }
 
   CudaArena& arena_;
   Enqueue enqueue_;
   Check check_;
-  bool captured_;
+  Launching launching_;
+  double traffic_;  ///< bytes of a call
   int captured_calls_ = 0;
   std::int64_t rotation_ = 0;
-  cudaGraphExec_t graph_ = nullptr;
-  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  GraphExec graph_;
+  Event begin_ = make_event(), end_ = make_event();
 };
 
-/// Opens GPU `device`; says in one line what stands against it.
-cudaDeviceProp open_device(int device) {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  int driver = 0, runtime = 0;
-  cudaDriverGetVersion(&driver);
+/// What of a GPU is known before it is used: the context that the first use makes counts as a user
+/// of the GPU, in containers under a process number that is not ours.
+Environment describe(int device, cudaDeviceProp& properties, const Nvml& nvml) {
+  require(cudaGetDeviceProperties(&properties, device), "asking the GPU");
+  require_capability(properties.name, properties.major, properties.minor);
+  Environment e;
+  e.backend = "cuda";
+  e.device = properties.name;
+  int runtime = 0, count = 1;
   cudaRuntimeGetVersion(&runtime);
-  if (status == cudaErrorInsufficientDriver && driver > 0) {
-    throw InputError(print_to_string(
-        "the driver is too old: it supports CUDA %s, calibrate was built with CUDA %s; update the "
-        "driver or build with an older toolkit",
-        cuda_version_text(driver).c_str(), cuda_version_text(runtime).c_str()));
-  }
-  if (status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || count == 0) {
-    throw InputError(
-        "no GPU was found (no NVIDIA driver, or no device it may use); --backend cpu measures this "
-        "machine's cores");
+  cudaGetDeviceCount(&count);
+  e.devices = count;
+  e.toolkit = "CUDA " + cuda_version_text(runtime);
+  e.gemm_library = lt_version_text();
+  e.units = properties.multiProcessorCount;
+  e.cache_bytes = static_cast<double>(properties.l2CacheSize);
+  e.compute_major = properties.major;
+  e.compute_minor = properties.minor;
+  nvml.describe(e);
+  return e;
+}
+
+/// The PCI address of GPU `device`; throws InputError when it cannot be opened.
+std::string address_of(int device) {
+  Findings found;
+  const cudaError_t status = cudaGetDeviceCount(&found.devices);
+  cudaDriverGetVersion(&found.driver);
+  cudaRuntimeGetVersion(&found.runtime);
+  found.driver_too_old = status == cudaErrorInsufficientDriver;
+  if (status != cudaSuccess) found.devices = 0;
+  if (status == cudaSuccess || status == cudaErrorNoDevice || found.driver_too_old) {
+    require_device(found, device);
   }
   require(status, "looking for GPUs");
-  if (device >= count) {
-    throw InputError(
-        print_to_string("--device %d: there are %d GPUs, counted from 0", device, count));
-  }
-  cudaDeviceProp properties{};
-  require(cudaSetDevice(device), "opening the GPU");
-  require(cudaGetDeviceProperties(&properties, device), "asking the GPU");
-  if (properties.major < 8) {
-    throw InputError(print_to_string("%s has compute capability %d.%d; 8.0 and later are measured",
-                                     properties.name, properties.major, properties.minor));
-  }
-  return properties;
+  char text[32] = {};
+  return cudaDeviceGetPCIBusId(text, sizeof(text), device) == cudaSuccess ? text : "";
 }
 
 class CudaBackend final : public Backend {
  public:
   CudaBackend(int device, std::uint64_t seed)
-      : device_(device), properties_(open_device(device)), nvml_(bus_id(device)) {
-    describe();
-    require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
-    arena_ = std::make_unique<CudaArena>(arena_bytes(), seed, stream_);
-    arena_->sms = properties_.multiProcessorCount;
+      : device_(device),
+        bus_id_(address_of(device)),
+        nvml_(bus_id_),
+        environment_(describe(device, properties_, nvml_)) {
+    environment_.bus_id = bus_id_;
+    require(cudaSetDevice(device), "opening the GPU");
+    std::size_t free = 0, total = 0;
+    require(cudaMemGetInfo(&free, &total), "asking for free memory");
+    environment_.memory_bytes = static_cast<double>(total);
+    environment_.free_bytes = static_cast<double>(free);
+    stream_ = make_stream();
+    const Gpu gpu{properties_.multiProcessorCount, properties_.l2CacheSize};
+    arena_ = std::make_unique<CudaArena>(
+        gpu, region_bytes(environment_.free_bytes, environment_.cache_bytes), seed, stream_.get());
   }
-  ~CudaBackend() override {
-    arena_.reset();
-    cudaStreamDestroy(stream_);
-  }
-  CudaBackend(const CudaBackend&) = delete;
-  CudaBackend& operator=(const CudaBackend&) = delete;
 
   const Environment& environment() const override { return environment_; }
 
@@ -215,68 +272,24 @@ class CudaBackend final : public Backend {
   PowerSample sample_power() override { return nvml_.sample(); }
 
  private:
-  static std::string bus_id(int device) {
-    char text[32] = {};
-    return cudaDeviceGetPCIBusId(text, sizeof(text), device) == cudaSuccess ? text : "";
-  }
-
-  void describe() {
-    Environment& e = environment_;
-    e.backend = "cuda";
-    e.device = properties_.name;
-    int runtime = 0, count = 1;
-    cudaRuntimeGetVersion(&runtime);
-    cudaGetDeviceCount(&count);
-    e.devices = count;
-    e.toolkit = "CUDA " + cuda_version_text(runtime);
-    e.gemm_library = lt_version_text();
-    e.bus_id = bus_id(device_);
-    std::size_t free = 0, total = 0;
-    require(cudaMemGetInfo(&free, &total), "asking for free memory");
-    e.memory_bytes = static_cast<double>(total);
-    e.free_bytes = static_cast<double>(free);
-    e.units = properties_.multiProcessorCount;
-    e.cache_bytes = static_cast<double>(properties_.l2CacheSize);
-    e.compute_major = properties_.major;
-    e.compute_minor = properties_.minor;
-    nvml_.describe(e);
-  }
-
-  /// Regions for six types and the results, within three quarters of what is free.
-  std::int64_t arena_bytes() const {
-    constexpr double kRegions = 7, kMiB = 1 << 20;
-    constexpr double kMost = 2048 * kMiB;
-    const double least = std::max(256 * kMiB, 4 * environment_.cache_bytes);
-    const double room = 0.75 * environment_.free_bytes / kRegions;
-    if (room < least) {
-      throw InputError(print_to_string(
-          "not enough GPU memory: %.1f GiB are free, %.1f GiB are needed; end what else uses the "
-          "GPU",
-          environment_.free_bytes / 1024 / kMiB, kRegions * least / 0.75 / 1024 / kMiB));
-    }
-    return static_cast<std::int64_t>(std::min(room, std::max(kMost, least)) / kMiB) << 20;
-  }
-
   int device_;
-  cudaDeviceProp properties_;
+  std::string bus_id_;
   Nvml nvml_;
+  cudaDeviceProp properties_{};
   Environment environment_;
-  cudaStream_t stream_ = nullptr;
+  Stream stream_;
   std::unique_ptr<CudaArena> arena_;
 };
 
 }  // namespace
 
-std::unique_ptr<Experiment> make_experiment(CudaArena& arena, Enqueue enqueue, Check check,
-                                            bool captured) {
-  return std::make_unique<CudaExperiment>(arena, std::move(enqueue), std::move(check), captured);
+std::unique_ptr<Experiment> make_experiment(const Case& c, CudaArena& arena, Enqueue enqueue,
+                                            Check check, Launching launching) {
+  return std::make_unique<CudaExperiment>(c, arena, std::move(enqueue), std::move(check),
+                                          launching);
 }
 
 }  // namespace cuda
-
-bool built_with_cuda() {
-  return true;
-}
 
 std::unique_ptr<Backend> make_cuda_backend(int device, std::uint64_t seed) {
   return std::make_unique<cuda::CudaBackend>(device, seed);

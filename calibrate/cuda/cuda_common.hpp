@@ -14,16 +14,47 @@ namespace servesim::calibrate::cuda {
 /// Throws InputError for want of memory, else std::runtime_error with `what`.
 void require(cudaError_t status, const char* what);
 
-struct FreeDevice {
-  void operator()(void* p) const { cudaFree(p); }
+/// Calls a function of the runtime on what a unique_ptr lets go.
+template <auto kRelease>
+struct Release {
+  template <class T>
+  void operator()(T* owned) const {
+    kRelease(owned);
+  }
 };
-struct FreePinned {
-  void operator()(void* p) const { cudaFreeHost(p); }
-};
-using DeviceMemory = std::unique_ptr<void, FreeDevice>;
-using PinnedMemory = std::unique_ptr<void, FreePinned>;
+using DeviceMemory = std::unique_ptr<void, Release<cudaFree>>;
+using PinnedMemory = std::unique_ptr<void, Release<cudaFreeHost>>;
+using Stream = std::unique_ptr<CUstream_st, Release<cudaStreamDestroy>>;
+using Event = std::unique_ptr<CUevent_st, Release<cudaEventDestroy>>;
 DeviceMemory allocate(std::int64_t bytes);
 PinnedMemory allocate_pinned(std::int64_t bytes);
+/// One that does not wait for the default stream.
+Stream make_stream();
+Event make_event();
+
+/// Chooses a GPU and goes back to the one before, whatever happens.
+class OnDevice {
+ public:
+  explicit OnDevice(int device);
+  ~OnDevice() { cudaSetDevice(before_); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+/// Copies in the order of `stream`, whose kernels may follow at once, and waits. The default stream
+/// would be out of that order.
+void upload(void* to, const void* from, std::size_t bytes, cudaStream_t stream);
+void download(void* to, const void* from, std::size_t bytes, cudaStream_t stream);
+/// Device memory with what `host` holds.
+template <class T>
+DeviceMemory uploaded(const std::vector<T>& host, cudaStream_t stream) {
+  DeviceMemory memory = allocate(static_cast<std::int64_t>(sizeof(T) * host.size()));
+  upload(memory.get(), host.data(), sizeof(T) * host.size(), stream);
+  return memory;
+}
 
 /// Fills `bytes` of device memory with patterns of `type`.
 void fill(void* memory, std::int64_t bytes, DType type, std::uint64_t seed, cudaStream_t stream);

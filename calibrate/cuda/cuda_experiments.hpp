@@ -6,22 +6,31 @@
 #include <memory>
 
 #include "backend.hpp"
+#include "checking.hpp"
 #include "cuda_common.hpp"
 
 namespace servesim::calibrate::cuda {
 
+/// What the kernels of a GPU hang on.
+struct Gpu {
+  int sms = 1;
+  std::int64_t l2_bytes = 0;
+};
+
 /// Device memory of random patterns, one region a type, and room for results and workspaces.
 class CudaArena {
  public:
-  CudaArena(std::int64_t bytes, std::uint64_t seed, cudaStream_t stream);
+  CudaArena(const Gpu& gpu, std::int64_t bytes, std::uint64_t seed, cudaStream_t stream);
 
   std::int64_t bytes() const { return bytes_; }
   std::uint64_t seed() const { return seed_; }
   cudaStream_t stream() const { return stream_; }
-  int sms = 1;
+  const Gpu& gpu() const { return gpu_; }
 
-  /// Slots of `size` bytes side by side, `from` bytes into the region: rotation r takes the r-th.
-  Operand slot(DType type, std::int64_t size, std::int64_t rotation, std::int64_t from = 0) const;
+  /// See operand_slot().
+  Operand slot(DType type, std::int64_t size, std::int64_t rotation, std::int64_t from = 0) const {
+    return operand_slot({type, seed_, 0}, bytes_, size, rotation, from);
+  }
   template <class T = void>
   const T* at(const Operand& operand) {
     return reinterpret_cast<const T*>(static_cast<const char*>(region(operand.type)) +
@@ -32,20 +41,25 @@ class CudaArena {
     return reinterpret_cast<T*>(static_cast<char*>(output_.get()) + bytes);
   }
   void* workspace() { return workspace_.get(); }
-  /// Copies `count` results back.
+  /// Overwrites what earlier kernels left in `output`, so that a check does not take it for new.
+  void forget_results();
+  /// Fills L2 with what no kernel reads, so that the next one finds its operands in HBM.
+  void flush_l2();
+
+  /// Reads results of type T from the start of `output`: bf16 (as uint16_t), floats or integers.
   template <class T>
-  std::vector<T> results(std::int64_t count, std::int64_t from_bytes = 0) {
-    std::vector<T> host(static_cast<std::size_t>(count));
-    require(cudaMemcpyAsync(host.data(), output<char>(from_bytes), sizeof(T) * host.size(),
-                            cudaMemcpyDeviceToHost, stream_),
-            "copying results");
-    require(cudaStreamSynchronize(stream_), "a kernel");
-    return host;
+  Results results() {
+    return [this](std::int64_t first, std::int64_t count) {
+      std::vector<T> host(static_cast<std::size_t>(count));
+      download(host.data(), output<T>() + first, sizeof(T) * host.size(), stream_);
+      return results_of(host.data())(0, count);
+    };
   }
 
  private:
   const void* region(DType type);
 
+  Gpu gpu_;
   std::int64_t bytes_;
   std::uint64_t seed_;
   cudaStream_t stream_;
@@ -57,17 +71,28 @@ class CudaArena {
 using Enqueue = std::function<void(std::int64_t, cudaStream_t)>;
 using Check = std::function<double()>;
 
-/// Calls that are captured into a CUDA graph of `calls` nodes and replayed between events, so that
-/// launches cost no time; `captured` off times the stream itself.
-std::unique_ptr<Experiment> make_experiment(CudaArena& arena, Enqueue enqueue, Check check,
-                                            bool captured = true);
+/// How the calls of a sample reach the GPU.
+enum class Launching {
+  kGraph,   ///< captured into a CUDA graph and replayed, so that launches cost no time
+  kStream,  ///< one by one
+};
 
+/// Times calls of `c` between events. Calls that together touch less than L2 holds twice would find
+/// their operands there when a graph is replayed: L2 is flushed before them.
+std::unique_ptr<Experiment> make_experiment(const Case& c, CudaArena& arena, Enqueue enqueue,
+                                            Check check, Launching launching = Launching::kGraph);
+
+/// GEMV, GEMM.
 std::unique_ptr<Experiment> prepare_products(const Case& c, CudaArena& arena);
+/// Decode and prefill attention.
 std::unique_ptr<Experiment> prepare_attention(const Case& c, CudaArena& arena);
+/// Elementwise kernels and sampling.
 std::unique_ptr<Experiment> prepare_rows(const Case& c, CudaArena& arena);
+/// Bandwidth.
 std::unique_ptr<Experiment> prepare_streams(const Case& c, CudaArena& arena);
 /// Launches, copies between host, GPU and peer, all-reduces through NCCL.
 std::unique_ptr<Experiment> prepare_links(const Case& c, CudaArena& arena, int device);
+/// Whether NCCL's library can be opened.
 bool has_nccl();
 
 }  // namespace servesim::calibrate::cuda

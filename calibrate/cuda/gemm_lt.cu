@@ -46,53 +46,62 @@ Types types_of(DType type) {
   }
 }
 
+using Product = std::unique_ptr<cublasLtMatmulDescOpaque_t, Release<cublasLtMatmulDescDestroy>>;
+using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Release<cublasLtMatrixLayoutDestroy>>;
+using Preference =
+    std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Release<cublasLtMatmulPreferenceDestroy>>;
+
+Product make_product(const Types& types) {
+  cublasLtMatmulDesc_t made = nullptr;
+  require(cublasLtMatmulDescCreate(&made, types.compute, types.scale), "no description");
+  Product product(made);
+  // Row-major rows are columns to cuBLAS: it computes C^T[n][m] = (W^T)^T A^T.
+  const cublasOperation_t w = CUBLAS_OP_T, a = CUBLAS_OP_N;
+  require(cublasLtMatmulDescSetAttribute(made, CUBLASLT_MATMUL_DESC_TRANSA, &w, sizeof(w)),
+          "transposition");
+  require(cublasLtMatmulDescSetAttribute(made, CUBLASLT_MATMUL_DESC_TRANSB, &a, sizeof(a)),
+          "transposition");
+  return product;
+}
+
+Layout make_layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns) {
+  cublasLtMatrixLayout_t made = nullptr;
+  require(cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(rows),
+                                     static_cast<std::uint64_t>(columns), rows),
+          "a layout");
+  return Layout(made);
+}
+
+Preference make_preference() {
+  cublasLtMatmulPreference_t made = nullptr;
+  require(cublasLtMatmulPreferenceCreate(&made), "no preference");
+  Preference preference(made);
+  const auto workspace = static_cast<std::size_t>(LtGemm::kWorkspaceBytes);
+  require(cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                               &workspace, sizeof(workspace)),
+          "a preference");
+  return preference;
+}
+
 }  // namespace
 
 struct LtGemm::Parts {
-  cublasLtMatmulDesc_t product = nullptr;
-  cublasLtMatrixLayout_t w = nullptr, a = nullptr, c = nullptr;
+  Product product;
+  Layout w, a, c;
   cublasLtMatmulAlgo_t algorithm{};
   bool integer = false;
 
-  Parts(DType type, std::int64_t m, std::int64_t n, std::int64_t k) {
-    const Types types = types_of(type);
-    integer = type == DType::kInt8;
-    require(cublasLtMatmulDescCreate(&product, types.compute, types.scale), "no description");
-    // Row-major rows are columns to cuBLAS: it computes C^T[n][m] = (W^T)^T A^T.
-    const cublasOperation_t transposed = CUBLAS_OP_T, plain = CUBLAS_OP_N;
-    require(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
-                                           sizeof(transposed)),
-            "transposition");
-    require(
-        cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSB, &plain, sizeof(plain)),
-        "transposition");
-    const auto rows = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
-    require(cublasLtMatrixLayoutCreate(&w, types.input, rows(k), rows(n), k), "layout of W");
-    require(cublasLtMatrixLayoutCreate(&a, types.input, rows(k), rows(m), k), "layout of A");
-    require(cublasLtMatrixLayoutCreate(&c, types.output, rows(n), rows(m), n), "layout of C");
-    choose(type, m, n, k);
-  }
-  ~Parts() {
-    if (c != nullptr) cublasLtMatrixLayoutDestroy(c);
-    if (a != nullptr) cublasLtMatrixLayoutDestroy(a);
-    if (w != nullptr) cublasLtMatrixLayoutDestroy(w);
-    if (product != nullptr) cublasLtMatmulDescDestroy(product);
-  }
-  Parts(const Parts&) = delete;
-  Parts& operator=(const Parts&) = delete;
-
- private:
-  void choose(DType type, std::int64_t m, std::int64_t n, std::int64_t k) {
-    cublasLtMatmulPreference_t preference = nullptr;
-    require(cublasLtMatmulPreferenceCreate(&preference), "no preference");
-    const std::size_t workspace = static_cast<std::size_t>(kWorkspaceBytes);
-    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                         &workspace, sizeof(workspace));
+  Parts(DType type, std::int64_t m, std::int64_t n, std::int64_t k)
+      : product(make_product(types_of(type))),
+        w(make_layout(types_of(type).input, k, n)),
+        a(make_layout(types_of(type).input, k, m)),
+        c(make_layout(types_of(type).output, n, m)),
+        integer(type == DType::kInt8) {
     cublasLtMatmulHeuristicResult_t result{};
     int found = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle(), product, w, a, c, c,
-                                                                 preference, 1, &result, &found);
-    cublasLtMatmulPreferenceDestroy(preference);
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle(), product.get(), w.get(), a.get(), c.get(), c.get(),
+                                       make_preference().get(), 1, &result, &found);
     if (status != CUBLAS_STATUS_SUCCESS || found == 0) {
       throw InputError(print_to_string(
           "cuBLASLt has no algorithm for %s m=%lld n=%lld k=%lld on this GPU", name_of(type),
@@ -112,10 +121,11 @@ void LtGemm::launch(const void* a, const void* w, void* c, void* workspace,
   const std::int32_t one_i = 1, zero_i = 0;
   const void* alpha = parts_->integer ? static_cast<const void*>(&one_i) : &one;
   const void* beta = parts_->integer ? static_cast<const void*>(&zero_i) : &zero;
-  require(cublasLtMatmul(handle(), parts_->product, alpha, w, parts_->w, a, parts_->a, beta, c,
-                         parts_->c, c, parts_->c, &parts_->algorithm, workspace,
-                         static_cast<std::size_t>(kWorkspaceBytes), stream),
-          "the product failed");
+  require(
+      cublasLtMatmul(handle(), parts_->product.get(), alpha, w, parts_->w.get(), a, parts_->a.get(),
+                     beta, c, parts_->c.get(), c, parts_->c.get(), &parts_->algorithm, workspace,
+                     static_cast<std::size_t>(kWorkspaceBytes), stream),
+      "the product failed");
 }
 
 const char* lt_version_text() {

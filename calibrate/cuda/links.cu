@@ -65,69 +65,65 @@ class Nccl {
                      cudaStream_t) = nullptr;
 };
 
+struct DestroyCommunicator {
+  void operator()(Nccl::Communicator one) const { Nccl::get()->destroy(one); }
+};
+
+/// A GPU's part of an all-reduce.
+struct Rank {
+  Stream stream;
+  DeviceMemory buffer;
+  std::unique_ptr<ncclComm, DestroyCommunicator> communicator;
+};
+
 /// An all-reduce over GPUs 0 to n-1, timed on GPU 0 by events around back-to-back calls.
 class AllReduceExperiment final : public Experiment {
  public:
-  AllReduceExperiment(const Case& c, int home) : count_(c.bytes / 2), home_(home) {
-    communicators_ = Nccl::get()->make(static_cast<int>(c.gpus));
-    for (int gpu = 0; gpu < static_cast<int>(c.gpus); ++gpu) {
-      require(cudaSetDevice(gpu), "choosing a GPU");
-      buffers_.push_back(allocate(c.bytes));
-      cudaStream_t stream = nullptr;
-      require(cudaStreamCreate(&stream), "a stream");
-      streams_.push_back(stream);
+  explicit AllReduceExperiment(const Case& c) : count_(c.bytes / 2) {
+    for (const Nccl::Communicator one : Nccl::get()->make(static_cast<int>(c.gpus))) {
+      ranks_.emplace_back().communicator.reset(one);
     }
-    require(cudaSetDevice(0), "choosing a GPU");
-    require(cudaEventCreate(&begin_), "an event");
-    require(cudaEventCreate(&end_), "an event");
+    on_each([&](Rank& rank, int) {
+      rank.stream = make_stream();
+      rank.buffer = allocate(c.bytes);
+    });
+    const OnDevice first(0);
+    begin_ = make_event();
+    end_ = make_event();
   }
-  ~AllReduceExperiment() override {
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-      cudaSetDevice(static_cast<int>(i));
-      cudaStreamDestroy(streams_[i]);
-      Nccl::get()->destroy(communicators_[i]);
-      buffers_[i].reset();
-    }
-    cudaSetDevice(0);
-    cudaEventDestroy(begin_);
-    cudaEventDestroy(end_);
-    cudaSetDevice(home_);
-  }
-  AllReduceExperiment(const AllReduceExperiment&) = delete;
-  AllReduceExperiment& operator=(const AllReduceExperiment&) = delete;
 
   double check() override {
     // GPU i holds i + 1 everywhere; the sum is exact in half precision.
-    const double n = static_cast<double>(streams_.size());
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-      const std::vector<std::uint16_t> ones(static_cast<std::size_t>(count_),
-                                            half(static_cast<int>(i) + 1));
-      require(cudaSetDevice(static_cast<int>(i)), "choosing a GPU");
-      require(cudaMemcpy(buffers_[i].get(), ones.data(), 2 * ones.size(), cudaMemcpyHostToDevice),
-              "copying");
-    }
+    on_each([&](Rank& rank, int gpu) {
+      const std::vector<std::uint16_t> same(static_cast<std::size_t>(count_), half(gpu + 1));
+      upload(rank.buffer.get(), same.data(), 2 * same.size(), rank.stream.get());
+    });
     once();
     wait();
+    const int n = static_cast<int>(ranks_.size());
     Checker checker;
-    std::vector<std::uint16_t> got(static_cast<std::size_t>(count_));
-    require(cudaMemcpy(got.data(), buffers_.back().get(), 2 * got.size(), cudaMemcpyDeviceToHost),
-            "copying");
-    for (const std::int64_t i : spread_indices(count_, 100)) {
-      checker.equal(got[static_cast<std::size_t>(i)], half(static_cast<int>(n * (n + 1) / 2)));
-    }
-    fill_random();
+    on_each([&](Rank& rank, int) {
+      std::vector<std::uint16_t> got(static_cast<std::size_t>(count_));
+      download(got.data(), rank.buffer.get(), 2 * got.size(), rank.stream.get());
+      for (const std::int64_t i : spread_indices(count_, 100)) {
+        checker.equal(got[static_cast<std::size_t>(i)], half(n * (n + 1) / 2));
+      }
+    });
+    on_each([&](Rank& rank, int gpu) {
+      fill(rank.buffer.get(), 2 * count_, DType::kFp16, static_cast<std::uint64_t>(gpu) + 1,
+           rank.stream.get());
+    });
     return checker.worst();
   }
   double time_us(int calls) override {
     wait();
-    require(cudaSetDevice(0), "choosing a GPU");
-    require(cudaEventRecord(begin_, streams_[0]), "an event");
+    const OnDevice first(0);
+    require(cudaEventRecord(begin_.get(), ranks_[0].stream.get()), "an event");
     for (int i = 0; i < calls; ++i) once();
-    require(cudaSetDevice(0), "choosing a GPU");
-    require(cudaEventRecord(end_, streams_[0]), "an event");
+    require(cudaEventRecord(end_.get(), ranks_[0].stream.get()), "an event");
     wait();
     float ms = 0;
-    require(cudaEventElapsedTime(&ms, begin_, end_), "events");
+    require(cudaEventElapsedTime(&ms, begin_.get(), end_.get()), "events");
     return 1e3 * ms / calls;
   }
 
@@ -139,92 +135,104 @@ class AllReduceExperiment final : public Experiment {
     return static_cast<std::uint16_t>((exponent + 15) << 10 | (value - (1 << exponent))
                                                                   << (10 - exponent));
   }
-  void fill_random() {
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-      require(cudaSetDevice(static_cast<int>(i)), "choosing a GPU");
-      fill(buffers_[i].get(), 2 * count_, DType::kFp16, i + 1, streams_[i]);
+  template <class Do>
+  void on_each(const Do& task) {
+    for (int gpu = 0; gpu < static_cast<int>(ranks_.size()); ++gpu) {
+      const OnDevice chosen(gpu);
+      task(ranks_[static_cast<std::size_t>(gpu)], gpu);
     }
   }
   void once() {
     Nccl::get()->begin();
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-      Nccl::get()->all_reduce(buffers_[i].get(), static_cast<std::size_t>(count_),
-                              communicators_[i], streams_[i]);
+    for (const Rank& rank : ranks_) {
+      Nccl::get()->all_reduce(rank.buffer.get(), static_cast<std::size_t>(count_),
+                              rank.communicator.get(), rank.stream.get());
     }
     Nccl::get()->end();
   }
   void wait() {
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-      require(cudaSetDevice(static_cast<int>(i)), "choosing a GPU");
-      require(cudaStreamSynchronize(streams_[i]), "an all-reduce");
+    for (const Rank& rank : ranks_) {
+      require(cudaStreamSynchronize(rank.stream.get()), "an all-reduce");
     }
   }
 
   std::int64_t count_;
-  int home_;
-  std::vector<Nccl::Communicator> communicators_;
-  std::vector<DeviceMemory> buffers_;
-  std::vector<cudaStream_t> streams_;
-  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  std::vector<Rank> ranks_;
+  Event begin_, end_;
 };
 
 std::unique_ptr<Experiment> launches(const Case& c, CudaArena& arena) {
   // An empty kernel leaves nothing to compare; that it ran without error is the check.
   return make_experiment(
-      arena, [](std::int64_t, cudaStream_t stream) { launch_empty(stream); },
+      c, arena, [](std::int64_t, cudaStream_t stream) { launch_empty(stream); },
       [&arena] {
         require(cudaStreamSynchronize(arena.stream()), "an empty kernel");
         return 0.0;
       },
-      c.kernel == Kernel::kGraph);
+      c.kernel == Kernel::kGraph ? Launching::kGraph : Launching::kStream);
+}
+
+/// Compares copied words with the pattern that they are copies of.
+double check_words(std::int64_t count, const std::uint32_t* got, std::uint64_t seed) {
+  Checker checker;
+  for (const std::int64_t i : spread_indices(count, 1000)) {
+    checker.equal(got[i], pattern(DType::kFp32, seed, static_cast<std::uint64_t>(i)));
+  }
+  return checker.worst();
 }
 
 std::unique_ptr<Experiment> host_copies(const Case& c, CudaArena& arena) {
   const auto pinned = std::make_shared<PinnedMemory>(allocate_pinned(c.bytes));
   const bool up = c.kernel == Kernel::kHostToDevice;
+  const std::int64_t count = c.bytes / 4;
   auto* words = static_cast<std::uint32_t*>(pinned->get());
-  for (std::int64_t i = 0; i < c.bytes / 4; ++i) {
-    words[i] = pattern(DType::kFp32, arena.seed(), static_cast<std::uint64_t>(i));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t word = pattern(DType::kFp32, arena.seed(), static_cast<std::uint64_t>(i));
+    words[i] = up ? word : ~word;  // what comes down differs from what was there
   }
   return make_experiment(
-      arena,
+      c, arena,
       [=, &arena](std::int64_t r, cudaStream_t stream) {
-        const void* from = up ? pinned->get() : arena.at(arena.slot(DType::kFp32, c.bytes, r));
+        const void* from = up ? words : arena.at(arena.slot(DType::kFp32, c.bytes, r));
         require(cudaMemcpyAsync(up ? arena.output() : pinned->get(), from,
                                 static_cast<std::size_t>(c.bytes),
                                 up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, stream),
                 "a copy");
       },
       [=, &arena] {
-        const auto got =
-            up ? arena.results<std::uint32_t>(c.bytes / 4) : std::vector<std::uint32_t>();
+        std::vector<std::uint32_t> got(static_cast<std::size_t>(count));
+        if (up) download(got.data(), arena.output(), 4 * got.size(), arena.stream());
         require(cudaStreamSynchronize(arena.stream()), "a copy");
-        Checker checker;
-        for (const std::int64_t i : spread_indices(c.bytes / 4, 1000)) {
-          checker.equal(up ? got[static_cast<std::size_t>(i)] : words[i],
-                        pattern(DType::kFp32, arena.seed(), static_cast<std::uint64_t>(i)));
-        }
-        return checker.worst();
+        return check_words(count, up ? got.data() : words, arena.seed());
       },
-      false);
+      Launching::kStream);
 }
 
-std::unique_ptr<Experiment> peer_copies(const Case& c, CudaArena& arena, int device) {
-  const int peer = device == 0 ? 1 : 0;
+/// Lets GPU `from` reach the memory of GPU `to`.
+void enable_peer(int from, int to) {
   int possible = 0;
-  require(cudaDeviceCanAccessPeer(&possible, device, peer), "asking for a peer");
-  if (possible == 0) throw InputError(print_to_string("GPU %d cannot reach GPU %d", device, peer));
-  const cudaError_t enabled = cudaDeviceEnablePeerAccess(peer, 0);
+  require(cudaDeviceCanAccessPeer(&possible, from, to), "asking for a peer");
+  if (possible == 0) throw InputError(print_to_string("GPU %d cannot reach GPU %d", from, to));
+  const cudaError_t enabled = cudaDeviceEnablePeerAccess(to, 0);
   if (enabled == cudaErrorPeerAccessAlreadyEnabled) {
     cudaGetLastError();
   } else {
     require(enabled, "peer access");
   }
-  require(cudaSetDevice(peer), "choosing a GPU");
-  const auto memory = std::make_shared<DeviceMemory>(allocate(c.bytes));
-  require(cudaSetDevice(device), "choosing a GPU");
+}
+
+std::unique_ptr<Experiment> peer_copies(const Case& c, CudaArena& arena, int device) {
+  const int peer = device == 0 ? 1 : 0;
+  enable_peer(device, peer);
+  const auto memory = [&] {
+    const OnDevice chosen(peer);
+    auto made = std::make_shared<DeviceMemory>(allocate(c.bytes));
+    require(cudaMemset(made->get(), 0, static_cast<std::size_t>(c.bytes)), "clearing");
+    require(cudaDeviceSynchronize(), "clearing");  // of what an earlier copy may have left
+    return made;
+  }();
   return make_experiment(
-      arena,
+      c, arena,
       [=, &arena](std::int64_t r, cudaStream_t stream) {
         require(
             cudaMemcpyPeerAsync(memory->get(), peer, arena.at(arena.slot(DType::kFp32, c.bytes, r)),
@@ -233,18 +241,10 @@ std::unique_ptr<Experiment> peer_copies(const Case& c, CudaArena& arena, int dev
       },
       [=, &arena] {
         std::vector<std::uint32_t> got(static_cast<std::size_t>(c.bytes / 4));
-        require(cudaStreamSynchronize(arena.stream()), "a peer copy");
-        require(cudaMemcpy(got.data(), memory->get(), static_cast<std::size_t>(c.bytes),
-                           cudaMemcpyDeviceToHost),
-                "copying");
-        Checker checker;
-        for (const std::int64_t i : spread_indices(c.bytes / 4, 1000)) {
-          checker.equal(got[static_cast<std::size_t>(i)],
-                        pattern(DType::kFp32, arena.seed(), static_cast<std::uint64_t>(i)));
-        }
-        return checker.worst();
+        download(got.data(), memory->get(), 4 * got.size(), arena.stream());
+        return check_words(c.bytes / 4, got.data(), arena.seed());
       },
-      false);
+      Launching::kStream);
 }
 
 }  // namespace
@@ -264,56 +264,46 @@ std::unique_ptr<Experiment> prepare_links(const Case& c, CudaArena& arena, int d
     case Kernel::kPeerCopy:
       return peer_copies(c, arena, device);
     default:
-      return std::make_unique<AllReduceExperiment>(c, device);
+      return std::make_unique<AllReduceExperiment>(c);
   }
 }
 
 std::unique_ptr<Experiment> prepare_streams(const Case& c, CudaArena& arena) {
   const std::int64_t parts = c.kernel == Kernel::kTriad ? 3 : c.kernel == Kernel::kCopy ? 2 : 1;
   const std::int64_t bytes = c.bytes / parts / 256 * 256;
-  const std::int64_t input = (parts == 3 ? 2 : 1) * bytes;
+  const auto input = [=, &arena](std::int64_t r) {
+    return arena.slot(DType::kFp32, (parts == 3 ? 2 : 1) * bytes, r);
+  };
   if (c.kernel == Kernel::kRead) {
     return make_experiment(
-        arena,
+        c, arena,
         [=, &arena](std::int64_t r, cudaStream_t stream) {
           auto* total = arena.output<std::uint32_t>();
           if (r == 0) require(cudaMemsetAsync(total, 0, sizeof(std::uint32_t), stream), "a sum");
-          launch_read(arena.at(arena.slot(DType::kFp32, bytes, r)), bytes, total, stream);
+          launch_read(arena.at(input(r)), bytes, total, stream);
         },
         [=, &arena] {
-          std::uint32_t want = 0;
+          std::uint32_t want = 0, got = 0;
           for (std::int64_t i = 0; i < bytes / 4; ++i) {
             want += pattern(DType::kFp32, arena.seed(), static_cast<std::uint64_t>(i));
           }
+          download(&got, arena.output(), sizeof(got), arena.stream());
           Checker checker;
-          checker.equal(arena.results<std::uint32_t>(1)[0], want);
+          checker.equal(got, want);
           return checker.worst();
         });
   }
   return make_experiment(
-      arena,
+      c, arena,
       [=, &arena](std::int64_t r, cudaStream_t stream) {
-        const float* from = arena.at<float>(arena.slot(DType::kFp32, input, r));
+        const float* from = arena.at<float>(input(r));
         auto* to = arena.output<float>(
             static_cast<std::int64_t>(arena.slot(DType::kFp32, bytes, r).offset));
-        if (c.kernel == Kernel::kWrite) return launch_write(to, bytes, 1.5f, stream);
+        if (c.kernel == Kernel::kWrite) return launch_write(to, bytes, kWritten, stream);
         if (c.kernel == Kernel::kCopy) return launch_copy(to, from, bytes, stream);
         launch_triad(to, from, from + bytes / 4, bytes, stream);
       },
-      [=, &arena] {
-        const Operand from = arena.slot(DType::kFp32, input, 0);
-        const auto got = arena.results<float>(bytes / 4);
-        Checker checker;
-        for (const std::int64_t i : spread_indices(bytes / 4, 1000)) {
-          const auto at = static_cast<std::uint64_t>(i);
-          const double want = c.kernel == Kernel::kWrite ? 1.5
-                              : c.kernel == Kernel::kCopy
-                                  ? from(at)
-                                  : from(at) + 3 * from(at + static_cast<std::uint64_t>(bytes / 4));
-          checker.value(got[static_cast<std::size_t>(i)], want, 1e-5, 1e-5);
-        }
-        return checker.worst();
-      });
+      [=, &arena] { return check_stream(c.kernel, bytes / 4, arena.results<float>(), input(0)); });
 }
 
 }  // namespace servesim::calibrate::cuda

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace servesim::calibrate::cuda {
@@ -10,7 +11,7 @@ namespace {
 
 // Of nvml.h, which not every toolkit brings.
 using Device = struct nvmlDevice_st*;
-constexpr int kSuccess = 0;
+constexpr int kSuccess = 0, kInsufficientSize = 7, kMissing = -1;
 constexpr int kClockSm = 1, kClockMemory = 2;
 constexpr int kTemperatureGpu = 0;
 
@@ -36,17 +37,21 @@ struct Nvml::Library {
     dlclose(file);
   }
 
-  /// Whether the library has `name` and it succeeds.
+  /// What the library's `name` answers; kMissing when it has none.
   template <class... Arguments>
-  bool call(const char* name, Arguments... arguments) const {
+  int status(const char* name, Arguments... arguments) const {
     using Function = int (*)(Arguments...);
     void* symbol = file == nullptr ? nullptr : dlsym(file, name);
-    return symbol != nullptr && reinterpret_cast<Function>(symbol)(arguments...) == kSuccess;
+    return symbol == nullptr ? kMissing : reinterpret_cast<Function>(symbol)(arguments...);
+  }
+  template <class... Arguments>
+  bool call(const char* name, Arguments... arguments) const {
+    return status(name, arguments...) == kSuccess;
   }
 };
 
-Nvml::Nvml(const std::string& bus_id) : library_(std::make_unique<Library>()) {
-  library_->file = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+Nvml::Nvml(const std::string& bus_id, const char* file) : library_(std::make_unique<Library>()) {
+  library_->file = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (!library_->call("nvmlInit_v2")) return;
   library_->call("nvmlDeviceGetHandleByPciBusId_v2", bus_id.c_str(), &library_->device);
 }
@@ -71,21 +76,27 @@ void Nvml::describe(Environment& e) const {
   }
   if (nvml.call("nvmlDeviceGetEccMode", nvml.device, &value, &second)) e.ecc = value == 1;
   if (nvml.call("nvmlDeviceGetMigMode", nvml.device, &value, &second)) e.mig = value == 1;
-  Utilisation use{};
-  if (nvml.call("nvmlDeviceGetUtilizationRates", nvml.device, &use)) e.utilisation = use.gpu * 0.01;
-  std::vector<ProcessInfo> processes(64);
-  unsigned count = static_cast<unsigned>(processes.size());
-  if (nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", nvml.device, &count, processes.data())) {
-    int others = 0;
-    for (unsigned i = 0; i < count && i < processes.size(); ++i) {
-      others += processes[i].pid == static_cast<unsigned>(getpid()) ? 0 : 1;
-    }
-    e.other_processes = others;
-  }
+  describe_users(e);
   const PowerSample now = sample();
   e.clock_mhz = now.clock_mhz;
   e.power_w = now.power_w;
   e.temperature_c = now.temperature_c;
+}
+
+void Nvml::describe_users(Environment& e) const {
+  const Library& nvml = *library_;
+  Utilisation use{};
+  if (nvml.call("nvmlDeviceGetUtilizationRates", nvml.device, &use)) e.utilisation = use.gpu * 0.01;
+  std::vector<ProcessInfo> processes(64);
+  auto count = static_cast<unsigned>(processes.size());
+  const int status =
+      nvml.status("nvmlDeviceGetComputeRunningProcesses_v3", nvml.device, &count, processes.data());
+  if (status == kInsufficientSize) e.other_processes = static_cast<int>(count);
+  if (status != kSuccess) return;
+  const auto own = static_cast<unsigned>(getpid());
+  e.other_processes = static_cast<int>(
+      std::count_if(processes.begin(), processes.begin() + std::min<std::ptrdiff_t>(count, 64),
+                    [own](const ProcessInfo& process) { return process.pid != own; }));
 }
 
 PowerSample Nvml::sample() const {

@@ -89,10 +89,11 @@ TEST_CASE("MIG, other users, throttling and a lowered limit are flagged", "[cali
   CHECK(flags(machine_findings(h100, e), "busy GPU: 60 %"));
   e = check_h100();
   e.other_processes = 2;
-  CHECK(flags(machine_findings(h100, e), "2 other processes"));
+  CHECK(flags(machine_findings(h100, e), "other processes that use it: 2"));
   e = check_h100();
   e.throttling = {"software power cap", "hardware slowdown"};
-  CHECK(flags(machine_findings(h100, e), "throttling: software power cap, hardware slowdown"));
+  CHECK(flags(machine_findings(h100, e), "throttling: software power cap"));
+  CHECK(flags(machine_findings(h100, e), "throttling: hardware slowdown"));
   e = check_h100();
   e.power_limit_w = 500;
   const auto lowered = machine_findings(h100, e);
@@ -122,4 +123,82 @@ TEST_CASE("a busy CPU is flagged at half its cores", "[calibrate]") {
   CHECK(machine_findings(cpu, e).empty());
   e.utilisation = 0.9;
   CHECK(flags(machine_findings(cpu, e), "busy machine"));
+}
+
+TEST_CASE("relatives of a GPU are not taken for it", "[calibrate]") {
+  HardwareSpec h200 = load_hardware("h200-sxm");
+  Environment e = check_h100();
+  e.device = "NVIDIA H200";
+  e.memory_bytes = h200.memory_bytes;
+  CHECK(machine_findings(h200, e).empty());
+  // A GH200 says nothing of which shipped profile it is; its memory tells it apart.
+  e.device = "NVIDIA GH200 480GB";
+  CHECK(machine_findings(h200, e).empty());
+  e.memory_bytes = 102e9;
+  CHECK(flags(machine_findings(h200, e), "another machine"));
+  e.device = "NVIDIA H20";
+  e.memory_bytes = h200.memory_bytes;
+  const auto found = machine_findings(h200, e);
+  CHECK(flags(found, "wrong SKU: profile 'h200-sxm' on a GPU that is 'h20'"));
+  CHECK(found[0].other_machine);
+}
+
+TEST_CASE("a machine that is off is still the machine", "[calibrate]") {
+  Environment e = check_h100();
+  e.mig = true;
+  e.other_processes = 1;
+  e.throttling = {"hardware slowdown"};
+  const auto found = machine_findings(load_hardware("h100-sxm"), e);
+  CHECK(found.size() == 3);
+  for (const Finding& f : found) CHECK_FALSE(f.other_machine);
+}
+
+TEST_CASE("kernels are compared by family, GEMMs by type, others not at all", "[calibrate]") {
+  const HardwareSpec h100 = load_hardware("h100-sxm");
+  std::vector<TimedCase> timings;
+  const auto add = [&](Kernel kernel, DType type, double us) {
+    TimedCase t;
+    t.c.kernel = kernel;
+    t.c.dtype = type;
+    t.c.m = 64;
+    t.c.n = t.c.k = 4096;
+    t.c.batch = 4;
+    t.c.context = 1024;
+    t.c.heads = 32;
+    t.c.kv_heads = 8;
+    t.c.head_dim = 128;
+    t.c.block_size = 16;
+    t.us = us;
+    timings.push_back(t);
+  };
+  add(Kernel::kGemm, DType::kBf16, 10);
+  add(Kernel::kGemm, DType::kFp8, 10);
+  add(Kernel::kDecodeAttention, DType::kBf16, 20);
+  add(Kernel::kPrefillAttention, DType::kBf16, 300);
+  add(Kernel::kRmsNorm, DType::kBf16, 3);
+  add(Kernel::kSiluMul, DType::kBf16, 4);
+  add(Kernel::kRope, DType::kBf16, 3);
+  add(Kernel::kSoftmax, DType::kFp32, 5);  // the profile has one number for all of sampling
+  add(Kernel::kLaunch, DType::kBf16, 5);
+  std::map<std::string, std::size_t> rows;
+  for (const Comparison& c : compare(h100, timings)) {
+    rows[c.kernel] = c.rows;
+    CHECK(c.ratio > 0);
+  }
+  CHECK(rows == std::map<std::string, std::size_t>{{"decode_attention", 1},
+                                                   {"elementwise", 3},
+                                                   {"gemm bfloat16", 1},
+                                                   {"gemm fp8", 1},
+                                                   {"prefill_attention", 1}});
+}
+
+TEST_CASE("one slow kernel among many is no finding, most of them are", "[calibrate]") {
+  const HardwareSpec h100 = load_hardware("h100-sxm");
+  std::vector<TimedCase> timings;
+  for (const std::int64_t m : {1, 4, 16, 64, 256}) timings.push_back(check_gemm(h100, m, 1.0));
+  timings[0].us *= 3;
+  CHECK(timing_findings(h100, check_h100(), timings, 0.15).empty());
+  timings[1].us *= 3;
+  timings[2].us *= 3;
+  CHECK(flags(timing_findings(h100, check_h100(), timings, 0.15), "3.00 times"));
 }

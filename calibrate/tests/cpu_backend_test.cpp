@@ -1,5 +1,8 @@
 // Every kernel of the CPU backend computes what its reference says, at sizes with remainders too.
 #include <atomic>
+#include <chrono>
+#include <cmath>
+#include <thread>
 
 #include "backend.hpp"
 #include "core/error.hpp"
@@ -140,4 +143,47 @@ TEST_CASE("the CPU backend describes this machine", "[calibrate]") {
   CHECK(backend->environment().memory_bytes > 1e9);
   CHECK_FALSE(backend->limits().gpu);
   CHECK(backend->limits().arena_bytes >= 128 << 20);
+}
+
+TEST_CASE("results of an earlier kernel are not taken for those of the next", "[calibrate]") {
+  SmallMachine machine;
+  auto* out = static_cast<std::uint16_t*>(machine.arena.output());
+  out[0] = out[1000] = 0x3f80;
+  machine.arena.forget_results();
+  CHECK(std::isnan(from_bf16(out[0])));
+  CHECK(std::isnan(from_bf16(out[1000])));
+  Case c;
+  c.kernel = Kernel::kWrite;
+  c.bytes = 1 << 20;
+  CHECK(machine.worst(c) <= 1);
+  const auto* floats = static_cast<const float*>(machine.arena.output());
+  CHECK(floats[0] == 1.5f);
+  prepare_on_cpu(c, machine.arena, machine.pool);  // prepared, not run: nothing stays
+  CHECK(std::isnan(floats[0]));
+}
+
+TEST_CASE("a timed kernel takes time, more of it for more work", "[calibrate]") {
+  SmallMachine machine;
+  const auto time_of = [&](std::int64_t n) {
+    const auto experiment =
+        prepare_on_cpu(sized(Kernel::kPeakFma, DType::kFp32, 0, n, 0), machine.arena, machine.pool);
+    double least = experiment->time_us(1);
+    for (int i = 0; i < 5; ++i) least = std::min(least, experiment->time_us(1));
+    return least;
+  };
+  const double small = time_of(4 << 20), large = time_of(64 << 20);
+  CHECK(small > 0);
+  CHECK(large > 4 * small);
+}
+
+TEST_CASE("a pool counts the time of its parts and of nothing else", "[calibrate]") {
+  ThreadPool pool(2);
+  const double before = pool.busy_us();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(pool.busy_us() == before);
+  pool.run(4, 1, [](std::int64_t, std::int64_t) {
+    volatile double sum = 0;
+    for (int i = 0; i < 200'000; ++i) sum = sum + i;
+  });
+  CHECK(pool.busy_us() > before);
 }

@@ -66,3 +66,58 @@ TEST_CASE("every verb lists its flags", "[calibrate]") {
     CHECK(usage(verbs()).find(verb.name) != std::string::npos);
   }
 }
+
+TEST_CASE("check and measure take the same machine's flags", "[calibrate]") {
+  const auto of = [](const std::string& name) {
+    for (const Verb& verb : verbs()) {
+      if (verb.name == name) return verb;
+    }
+    FAIL("no verb " << name);
+    return verbs().front();
+  };
+  const Flags check(of("check"), {"p.json", "--backend=cpu", "--json", "out.json"});
+  CHECK(check.operand() == "p.json");
+  CHECK(check.text("--backend") == "cpu");
+  CHECK(check.text("--json") == "out.json");
+  CHECK(check.number("--time-budget", 2, 100) == 30);
+  CHECK(check.number("--device", 0, 10) == 0);
+  CHECK_THROWS_WITH(Flags(of("check"), {}), "check needs its argument: PROFILE");
+  CHECK_THROWS_WITH(Flags(of("measure"), {"--backend", "cpu"}), "--out is required by measure");
+  CHECK_THROWS_AS(Flags(of("check"), {"p", "--out", "x"}), servesim::InputError);
+  const Flags measure(of("measure"), {"--out", "run"});
+  CHECK(measure.text("--backend") == "cuda");
+  CHECK(measure.number("--time-budget", 5, 1e5) == 600);
+  CHECK_FALSE(measure.has("--plan"));
+}
+
+TEST_CASE("a backend is chosen by its flags, and what is none is refused", "[calibrate]") {
+  const Verb& measure = verbs().front();
+  const auto fault = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--out", "x"});
+    try {
+      backend_of(Flags(measure, arguments));
+    } catch (const servesim::InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(fault({"--backend", "tpu"}) == "--backend 'tpu': accepted are cuda and cpu");
+  CHECK(fault({"--backend", "cpu", "--threads", "-1"}) ==
+        "--threads '-1': accepted is a number from 0 to 4096");
+  CHECK(fault({"--backend", "cpu", "--seed", "x"}).find("--seed 'x'") == 0);
+  CHECK(fault({"--device", "5000"}).find("--device '5000'") == 0);
+  const auto backend =
+      backend_of(Flags(measure, {"--backend", "cpu", "--threads", "1", "--out", "x"}));
+  CHECK(backend->environment().units == 1);
+  CHECK(backend->environment().backend == "cpu");
+}
+
+TEST_CASE("the nearest flag is a typo away, no further", "[calibrate]") {
+  const std::vector<std::string> known{"--out", "--time-budget", "--backend"};
+  CHECK(nearest_flag("--bakend", known) == "--backend");
+  CHECK(nearest_flag("--time-budgte", known) == "--time-budget");
+  CHECK(nearest_flag("--otu", known) == "--out");
+  CHECK(nearest_flag("--gemm", known).empty());
+  CHECK(nearest_flag("", known).empty());
+  CHECK(nearest_flag("--out", {}).empty());
+}

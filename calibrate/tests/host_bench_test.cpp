@@ -27,7 +27,7 @@ TEST_CASE("a value is taken out of a JSON body, escapes undone", "[calibrate]") 
 
 TEST_CASE("host stand-ins take time, and not a second", "[calibrate]") {
   const HostTimes times = measure_host(5);
-  if (!times.measured) return;  // no loopback here
+  REQUIRE(times.measured);
   for (const double ms : {times.front_end_before_ms, times.front_end_after_ms, times.step_ms}) {
     CHECK(ms > 0);
     CHECK(ms < 1000);

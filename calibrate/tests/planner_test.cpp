@@ -215,3 +215,74 @@ TEST_CASE("FLOPs and bytes of kernels are the textbook's", "[calibrate]") {
   CHECK(flops(d) == 4.0 * 2 * 100 * 8 * 64);
   CHECK(traffic(d) == 2.0 * 2 * 64 * (2 * 8 + 2 * 100 * 2));
 }
+
+TEST_CASE("a family's share that it does not use goes to the others", "[calibrate]") {
+  const SuiteLimits limits = planner_cpu();
+  const Effort effort = effort_for(false, 120);
+  std::vector<Case> all = suite(limits);
+  const Plan together = plan(all, limits, effort, 100);
+  all.erase(
+      std::remove_if(all.begin(), all.end(),
+                     [](const Case& c) { return std::string(family_of(c.kernel)) != "gemm"; }),
+      all.end());
+  const Plan alone = plan(all, limits, effort, 100);
+  CHECK(families(alone.cases).at("gemm") >= families(together.cases).at("gemm"));
+  CHECK(alone.estimated_s <= 100);
+  double used = 0;
+  for (const Case& c : alone.cases) used += estimated_s(c, limits, effort);
+  CHECK(alone.estimated_s == Approx(used));
+}
+
+TEST_CASE("memory is no matter of time", "[calibrate]") {
+  SuiteLimits limits = planner_gpu();
+  limits.arena_bytes = 300e6;
+  for (const double budget : {10.0, 1e6}) {
+    const Plan p = plan(suite(planner_gpu()), limits, effort_for(true, budget), budget);
+    int large = 0;
+    for (const LeftOut& out : p.left_out) large += out.reason == "memory" ? 1 : 0;
+    CHECK(large > 10);  // the same ones, however long the budget
+    for (const Case& c : p.cases) CHECK(traffic(c) <= 300e6);
+  }
+  // Blocks of a sequence are whole: 129 tokens take as much memory as 144.
+  Case c;
+  c.kernel = Kernel::kDecodeAttention;
+  c.batch = 1;
+  c.context = 129;
+  c.heads = c.kv_heads = 8;
+  c.head_dim = 128;
+  c.block_size = 16;
+  Case whole = c;
+  whole.context = 144;
+  limits.arena_bytes = traffic(whole) - 1;
+  CHECK(traffic(c) < limits.arena_bytes);
+  CHECK(plan({c}, limits, effort_for(true, 60), 60).left_out.size() == 1);
+  limits.arena_bytes = traffic(whole);
+  CHECK(plan({c}, limits, effort_for(true, 60), 60).cases.size() == 1);
+}
+
+TEST_CASE("a plan's table counts each family and why cases are out", "[calibrate]") {
+  Plan p;
+  Case c;
+  c.kernel = Kernel::kGemm;
+  p.cases = {c, c, c};
+  p.left_out = {{c, kNoTime}, {c, kNoTime}, {c, "memory"}, {c, "wrong result"}};
+  const std::string text = plan_table(p);
+  CHECK(text.find("gemm") != std::string::npos);
+  CHECK(text.find("3 measured, 2 left out for time, 1 left out for memory, 1 failed") !=
+        std::string::npos);
+  CHECK(std::count(text.begin(), text.end(), '\n') == 1);  // of other families there is nothing
+  CHECK(plan_table({}).empty());
+}
+
+TEST_CASE("cores are timed in several passes, a GPU in one", "[calibrate]") {
+  const Effort cpu = effort_for(false, 60), gpu = effort_for(true, 600);
+  CHECK(cpu.passes == 3);
+  CHECK(cpu.fastest);
+  CHECK(gpu.passes == 1);
+  CHECK_FALSE(gpu.fastest);
+  CHECK(gpu.samples == 15);
+  CHECK(gpu.sample_us == 300);
+  CHECK(effort_for(true, 5).sustained_s == 0.5);
+  CHECK(effort_for(true, 100).sustained_s == Approx(3));
+  CHECK(effort_for(true, 1e5).sustained_s == 5);
+}

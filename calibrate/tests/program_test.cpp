@@ -36,6 +36,13 @@ TEST_CASE("calibrate refuses bad input in one line") {
         std::string::npos);
   CHECK(calibrate("mesure --out x", folder).err.find("did you mean 'measure'") !=
         std::string::npos);
+  CHECK(calibrate("--backend cpu --out /proc/none/x", folder).err.find("cannot be made") !=
+        std::string::npos);
+  CHECK(calibrate("check gpu.json --backend cpu", folder).err.find("gpu.json") !=
+        std::string::npos);
+  CHECK(calibrate("fit --timings . --out p.json", folder).err.find("environment.json") !=
+        std::string::npos);
+  CHECK(folder.names() == std::vector<std::string>{"gpu.json"});  // nothing was left behind
   // A GPU where there is none (or no CUDA build): said plainly.
   const ProcessResult gpu = calibrate("--out x --time-budget 5 --device 99", folder);
   CHECK(gpu.exit_code == 2);
@@ -90,17 +97,25 @@ TEST_CASE("a calibration's profile drives simulate and can be checked") {
   CHECK((check.exit_code == 0) == report["findings"].empty());
 }
 
-TEST_CASE("an interrupted calibration keeps what it measured") {
-  const TemporaryFolder folder;
-  const ProcessResult result = testing::shell(std::string("timeout -s INT 6 ") + CALIBRATE_BINARY +
-                                                  " --backend cpu --time-budget 120 --out run",
-                                              folder.path());
-  CHECK(result.exit_code != 0);
-  CHECK(result.err.find("interrupted; what was measured is in run") != std::string::npos);
-  CHECK(testing::read_file(folder.path() + "/run/timings.csv").find("latency_us") !=
-        std::string::npos);
-  CHECK(testing::read_file(folder.path() + "/run/left_out.csv").find("interrupted") !=
-        std::string::npos);
+TEST_CASE("a calibration that is interrupted or hung up on keeps what it measured") {
+  for (const char* signal : {"INT", "HUP"}) {
+    INFO(signal);
+    const TemporaryFolder folder;
+    const ProcessResult result =
+        testing::shell(std::string("timeout -s ") + signal + " 6 " + CALIBRATE_BINARY +
+                           " --backend cpu --time-budget 120 --out run",
+                       folder.path());
+    CHECK(result.exit_code != 0);
+    CHECK(result.err.find("interrupted; what was measured is in run") != std::string::npos);
+    CHECK(testing::read_file(folder.path() + "/run/timings.csv").find("latency_us") !=
+          std::string::npos);
+    CHECK(testing::read_file(folder.path() + "/run/left_out.csv").find("interrupted") !=
+          std::string::npos);
+    // What it has does not suffice for a profile, which a fit says; or it does, and there is one.
+    const ProcessResult fit = calibrate("fit --timings run --out profile.json", folder);
+    CHECK((fit.exit_code == 0 || fit.exit_code == 2));
+    CHECK((fit.exit_code == 2) == (fit.error_lines() == 1));
+  }
 }
 
 }  // namespace servesim

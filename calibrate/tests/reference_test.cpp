@@ -4,7 +4,6 @@
 #include <cmath>
 #include <set>
 
-#include "checking.hpp"
 #include "support/catch.hpp"
 
 using namespace servesim::calibrate;
@@ -129,37 +128,4 @@ TEST_CASE("a drawn token is among the largest, and other noise draws others", "[
     drawn.insert(token);
   }
   CHECK(drawn.size() > 10);
-}
-
-TEST_CASE("block tables name each block once until all are used", "[calibrate]") {
-  Case c;
-  c.batch = 4;
-  c.context = 40;
-  c.block_size = 16;
-  const auto tables = block_tables(c, 24, 1, 2);
-  REQUIRE(tables.size() == 2);
-  std::set<std::int32_t> used(tables[0].begin(), tables[0].end());
-  CHECK(used.size() == 12);
-  used.insert(tables[1].begin(), tables[1].end());
-  CHECK(used.size() == 24);
-  CHECK(*used.rbegin() == 23);
-}
-
-TEST_CASE("the checker tells rounding from error", "[calibrate]") {
-  Checker fine;
-  fine.dot(100.3, {100, 10});
-  fine.value(1.001, 1, 0.01, 0);
-  fine.equal(7, 7);
-  CHECK(fine.worst() <= 1);
-  Checker wrong;
-  wrong.dot(104, {100, 10});
-  CHECK(wrong.worst() > 1);
-  Checker nothing;
-  nothing.value(std::nan(""), 1, 0.01, 0.01);
-  CHECK(nothing.worst() > 1);
-  Checker other;
-  other.equal(6, 7);
-  CHECK(other.worst() > 1);
-  CHECK(spread_indices(10, 4) == std::vector<std::int64_t>{0, 3, 6, 9});
-  CHECK(spread_indices(2, 4) == std::vector<std::int64_t>{0, 1});
 }

@@ -105,3 +105,56 @@ TEST_CASE("a line of offset and rate is recovered, the offset never negative", "
   CHECK(through.at(20) == Approx(2).epsilon(0.1));
   CHECK(fit_line({10, 20}, {5, 5}).at(1e6) == Approx(5).epsilon(0.01));
 }
+
+TEST_CASE("a summary is made of every pass, the spread of all samples", "[calibrate]") {
+  const Summary s = summarise({{10, 10, 10}, {12, 12, 12}});
+  CHECK(s.us == 10);
+  CHECK(s.passes == 2);
+  CHECK(s.samples == 6);
+  CHECK(s.p90 == 12);
+  CHECK(s.spread == Approx(2.0 / 11));
+  CHECK(summarise({{7}}).us == 7);
+  CHECK(summarise({{7}}).p90 == 7);
+  CHECK(summarise({}).samples == 0);
+  CHECK(summarise({{}, {3, 1}}).least == 1);
+}
+
+TEST_CASE("three terms are told apart from noisy times", "[calibrate]") {
+  std::vector<double> ones(60, 1.0), bytes, rows, us;
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    bytes.push_back(1e5 + 1e7 * random_unit(1, i));
+    rows.push_back(100 + 1e4 * random_unit(2, i));
+    const double noise = 1 + 0.02 * (random_unit(3, i) - 0.5);
+    us.push_back((3 + 1e-5 * bytes.back() + 2e-3 * rows.back()) * noise);
+  }
+  const auto c = fit_nonnegative({ones, bytes, rows}, us);
+  CHECK(c[0] == Approx(3).epsilon(0.15));
+  CHECK(c[1] == Approx(1e-5).epsilon(0.02));
+  CHECK(c[2] == Approx(2e-3).epsilon(0.02));
+}
+
+TEST_CASE("relative errors count: a small size is fitted as well as a large one", "[calibrate]") {
+  std::vector<double> sizes, us;
+  for (double size = 1e3; size <= 1e9; size *= 10) {
+    sizes.push_back(size);
+    us.push_back(4 + size / 1e4);
+  }
+  const Line line = fit_line(sizes, us);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    CHECK(line.at(sizes[i]) == Approx(us[i]).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("a slowing of less than one per cent is none", "[calibrate]") {
+  std::vector<double> at, us;
+  for (int i = 0; i < 300; ++i) {
+    at.push_back(0.01 * i);
+    us.push_back(100.5 - 0.5 * std::exp(-at.back() / 0.2));
+  }
+  CHECK_FALSE(fit_sustained(at, us).slows);
+  for (double& t : us) t = 100 + 6 * (t - 100);
+  const Sustained s = fit_sustained(at, us);
+  CHECK(s.slows);
+  CHECK(s.hot_us == Approx(103).epsilon(0.005));
+  CHECK(s.time_constant_s == Approx(0.2).epsilon(0.15));
+}
