@@ -49,8 +49,9 @@ std::string setting_column(const char* name) {
 /// Not with ->>, which SQLite has from 3.38 on: people query with what they have.
 std::string views() {
   std::string sql = "CREATE VIEW results AS SELECT trace,\n";
-  for (const char* name : {"model", "hardware", "policy", "kv", "tensor_parallel_size", "replicas",
-                           "max_num_seqs", "max_num_batched_tokens", "block_size", "seed"}) {
+  for (const char* name :
+       {"model", "hardware", "policy", "kv", "tensor_parallel_size", "pipeline_parallel_size",
+        "replicas", "max_num_seqs", "max_num_batched_tokens", "block_size", "seed"}) {
     sql += setting_column(name);
   }
   sql +=
@@ -64,9 +65,9 @@ std::string views() {
   return sql + R"sql(  created_at, version, configuration, key FROM runs;
 CREATE VIEW best AS SELECT
   c.max_request_rate, c.goodput_per_gpu, c.gpus, c.status, c.attainment, r.trace, r.model,
-  r.hardware, r.policy, r.kv, r.tensor_parallel_size, r.replicas, r.max_num_seqs,
-  r.max_num_batched_tokens, r.block_size, r.output_throughput, r.mean_ttft_ms, r.p99_ttft_ms,
-  r.mean_tpot_ms, r.p99_tpot_ms, c.version, c.configuration
+  r.hardware, r.policy, r.kv, r.tensor_parallel_size, r.pipeline_parallel_size, r.replicas,
+  r.max_num_seqs, r.max_num_batched_tokens, r.block_size, r.output_throughput, r.mean_ttft_ms,
+  r.p99_ttft_ms, r.mean_tpot_ms, r.p99_tpot_ms, c.version, c.configuration
 FROM capacities c LEFT JOIN results r ON r.key = c.run_key
 ORDER BY c.goodput_per_gpu DESC;
 )sql";

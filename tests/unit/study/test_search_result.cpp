@@ -124,7 +124,7 @@ TEST_CASE("a row of two pools shows the settings of both, where they differ") {
   rank(result);
   const std::string csv = search_csv(result);
   INFO(csv);
-  CHECK(csv.find(",m,h + l,disaggregated,paged,,1 + 3,") != std::string::npos);
+  CHECK(csv.find(",m,h + l,disaggregated,paged,,,1 + 3,") != std::string::npos);
 }
 
 }  // namespace servesim
