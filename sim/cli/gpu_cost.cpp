@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -12,7 +13,10 @@ namespace {
 
 double parse_price(const std::string& text, const std::string& word) {
   const double price = parse_number(text, "--gpu-hour-cost");
-  if (price < 0) throw InputError(fmt::format("--gpu-hour-cost {}: must not be below 0", word));
+  constexpr double kMostDollars = 1e6;
+  if (!(price >= 0 && price <= kMostDollars)) {
+    throw InputError(fmt::format("--gpu-hour-cost {}: accepted: 0 to {}", word, kMostDollars));
+  }
   return price;
 }
 
@@ -44,6 +48,19 @@ std::optional<double> GpuHourCost::of(const std::string& hardware) const {
         fmt::format("--gpu-hour-cost has no price for {}; add {}:PRICE", hardware, hardware));
   }
   return found->second;
+}
+
+void GpuHourCost::check_used(const std::vector<const ResolvedRun*>& runs) const {
+  for (const auto& [name, price] : by_name_) {
+    std::set<std::string> used;
+    for (const ResolvedRun* run : runs) {
+      used.insert(run->hardware);
+      if (run->cluster.disaggregated) used.insert(run->decode_hardware);
+    }
+    if (used.contains(name) || used.empty()) continue;
+    throw InputError(fmt::format("--gpu-hour-cost {}: no run uses it; they use {}", name,
+                                 fmt::join(used, ", ")));
+  }
 }
 
 std::optional<double> GpuHourCost::of(const ResolvedRun& run) const {

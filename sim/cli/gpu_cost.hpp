@@ -20,6 +20,8 @@ class GpuHourCost {
   /// The price of `hardware`; nothing when no price was given at all. Throws InputError when there
   /// are prices, but none for it.
   std::optional<double> of(const std::string& hardware) const;
+  /// Throws InputError when a GPU has a price and none of `runs` uses it.
+  void check_used(const std::vector<const ResolvedRun*>& runs) const;
   /// The mean price of the GPUs of `run`, whose pools may have different ones.
   std::optional<double> of(const ResolvedRun& run) const;
 

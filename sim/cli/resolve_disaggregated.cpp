@@ -15,19 +15,13 @@ namespace {
 constexpr std::string_view kDefaultLink = "ib-ndr400";
 
 /// What both pools must have alike, or what is no setting of an engine.
-const std::vector<std::string> kNotOfAPool{"policy",
-                                           "kv",
-                                           "model",
-                                           "block-size",
-                                           "kv-cache-dtype",
-                                           "dtype",
-                                           "num-kv-heads",
-                                           "step-time",
-                                           "prefill",
-                                           "decode",
-                                           "kv-link",
-                                           "kv-transfer",
-                                           "prefill-replicas",
+const std::vector<std::string> kNotOfAPool{"policy",         "kv",
+                                           "model",          "block-size",
+                                           "kv-cache-dtype", "dtype",
+                                           "num-kv-heads",   "pipeline-parallel-size",
+                                           "step-time",      "prefill",
+                                           "decode",         "kv-link",
+                                           "kv-transfer",    "prefill-replicas",
                                            "decode-replicas"};
 
 std::vector<std::string> pool_keys() {
@@ -78,12 +72,14 @@ bool parse_transfer(const std::string& name) {
 
 /// The next `count` GPUs for each of `replicas` replicas.
 void place(std::vector<std::vector<VertexId>>& ports, std::int64_t replicas, std::int64_t count,
-           const std::vector<VertexId>& gpus, std::size_t& next, const std::string& what) {
+           const std::vector<VertexId>& gpus, std::size_t& next, const std::string& what,
+           const std::string& kv_link) {
   for (std::int64_t i = 0; i < replicas; ++i) {
     std::vector<VertexId>& own = ports.emplace_back();
     for (std::int64_t rank = 0; rank < count; ++rank) {
       if (next == gpus.size()) {
-        throw InputError(fmt::format("--kv-link: {} GPUs are too few for {}", gpus.size(), what));
+        throw InputError(
+            fmt::format("--kv-link {}: {} GPUs are too few for {}", kv_link, gpus.size(), what));
       }
       own.push_back(gpus[next++]);
     }
@@ -93,7 +89,7 @@ void place(std::vector<std::vector<VertexId>>& ports, std::int64_t replicas, std
 /// Where each replica's KV leaves and enters a topology.
 std::vector<std::vector<VertexId>> place_on(const Topology& topology, std::int64_t prefill_replicas,
                                             std::int64_t prefill_gpus, std::int64_t decode_replicas,
-                                            std::int64_t decode_gpus) {
+                                            std::int64_t decode_gpus, const std::string& kv_link) {
   std::vector<std::vector<VertexId>> ports;
   const auto all = topology.of_kind(VertexKind::kGpu);
   const std::string prefill =
@@ -102,13 +98,25 @@ std::vector<std::vector<VertexId>> place_on(const Topology& topology, std::int64
   const bool reserved = !topology.prefill_gpus.empty() || !topology.decode_gpus.empty();
   std::size_t next = 0;
   if (!reserved) {
-    place(ports, prefill_replicas, prefill_gpus, all, next, prefill + " and " + decode);
-    place(ports, decode_replicas, decode_gpus, all, next, prefill + " and " + decode);
+    place(ports, prefill_replicas, prefill_gpus, all, next, prefill + " and " + decode, kv_link);
+    place(ports, decode_replicas, decode_gpus, all, next, prefill + " and " + decode, kv_link);
     return ports;
   }
-  place(ports, prefill_replicas, prefill_gpus, topology.prefill_gpus, next, prefill);
+  // The pool that the topology does not place takes what the other leaves.
+  const auto own_or_rest = [&](const std::vector<VertexId>& own,
+                               const std::vector<VertexId>& other) {
+    if (!own.empty()) return own;
+    std::vector<VertexId> rest;
+    for (const VertexId gpu : all) {
+      if (std::find(other.begin(), other.end(), gpu) == other.end()) rest.push_back(gpu);
+    }
+    return rest;
+  };
+  place(ports, prefill_replicas, prefill_gpus,
+        own_or_rest(topology.prefill_gpus, topology.decode_gpus), next, prefill, kv_link);
   next = 0;
-  place(ports, decode_replicas, decode_gpus, topology.decode_gpus, next, decode);
+  place(ports, decode_replicas, decode_gpus,
+        own_or_rest(topology.decode_gpus, topology.prefill_gpus), next, decode, kv_link);
   return ports;
 }
 
@@ -132,7 +140,8 @@ std::vector<std::vector<VertexId>> place_on_star(const LinkSpec& link,
   return ports;
 }
 
-void check_reachable(const DisaggregatedConfig& config, std::size_t prefill_replicas) {
+void check_reachable(const DisaggregatedConfig& config, std::size_t prefill_replicas,
+                     const std::string& kv_link) {
   Routes routes(*config.topology);
   for (std::size_t p = 0; p < prefill_replicas; ++p) {
     for (std::size_t d = prefill_replicas; d < config.ports.size(); ++d) {
@@ -140,9 +149,9 @@ void check_reachable(const DisaggregatedConfig& config, std::size_t prefill_repl
       const VertexId to = config.ports[d].front();
       if (!routes.between(from, to).empty()) continue;
       throw InputError(
-          fmt::format("--kv-link: there is no path from {} of the prefill pool to {} of "
+          fmt::format("--kv-link {}: there is no path from {} of the prefill pool to {} of "
                       "the decode pool",
-                      config.topology->name_of(from), config.topology->name_of(to)));
+                      kv_link, config.topology->name_of(from), config.topology->name_of(to)));
     }
   }
 }
@@ -211,9 +220,9 @@ void Resolver::resolve_disaggregated(const RunSpec& spec, const PolicyEntry& pol
     config->topology = std::make_shared<Topology>(star(fabric.link, ports));
   } else {
     config->ports = place_on(fabric.topology, run.cluster.replicas, prefill_gpus, config->replicas,
-                             decode_gpus);
+                             decode_gpus, run.kv_link);
     config->topology = std::make_shared<Topology>(std::move(fabric.topology));
-    check_reachable(*config, static_cast<std::size_t>(run.cluster.replicas));
+    check_reachable(*config, static_cast<std::size_t>(run.cluster.replicas), run.kv_link);
   }
   run.model = prefill.inputs.model.name;
   run.hardware = prefill.inputs.hardware.name;

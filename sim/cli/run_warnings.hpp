@@ -11,6 +11,6 @@
 namespace servesim {
 
 std::vector<std::string> warnings_of(const ResolvedRun& run, const TraceSource& trace,
-                                     const Metrics& metrics);
+                                     const Metrics& metrics, const FaultStats& faults);
 
 }  // namespace servesim

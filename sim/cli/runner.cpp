@@ -176,7 +176,7 @@ RunResult carry_out(const ResolvedRun& run, const TraceSource& trace, MetricsCol
                   with_scenario ? static_cast<Observer&>(both) : observer, log, names, control);
   fill_in_engines(run, outcome, result);
   result.transfers = std::move(outcome.transfers);
-  result.faults = outcome.faults;
+  if (with_scenario) result.faults = outcome.faults;
   constexpr std::size_t kTimelineBuckets = 60;
   if (with_scenario) result.timeline = timeline.buckets(kTimelineBuckets);
   result.trace = trace_label(run.trace_path);
@@ -189,7 +189,7 @@ RunResult carry_out(const ResolvedRun& run, const TraceSource& trace, MetricsCol
   result.gpus = run.gpus();
   result.gpu_hour_cost = run.gpu_hour_cost;
   result.metrics = metrics.finish();
-  result.warnings = warnings_of(run, trace, result.metrics);
+  result.warnings = warnings_of(run, trace, result.metrics, outcome.faults);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.cpu_s = thread_cpu_s() - cpu_start_s;
   return result;

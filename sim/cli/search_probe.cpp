@@ -224,7 +224,11 @@ std::optional<EvaluatedConfig> Prober::evaluate(const SearchTask& task,
     const bool found = capacity.status == CapacityStatus::kFound;
     result.status = found ? SearchStatus::kMet : SearchStatus::kUnbounded;
     result.misses = met.at(capacity.step).misses;
-    result.metrics = nlohmann::ordered_json::parse(met.at(capacity.step).metrics);
+    const std::string& text = met.at(capacity.step).metrics;
+    result.metrics = nlohmann::ordered_json::parse(text, nullptr, false);
+    if (!result.metrics.is_object()) {
+      throw InputError("--results-db: a row of `runs` is damaged: its metrics are no JSON object");
+    }
   }
   if (options_.store != nullptr) keep(base, result);
   return result;

@@ -147,6 +147,11 @@ void check_search_axes(const std::vector<AxisValues>& given) {
     if (axis->name == "request-rate") {
       throw InputError("--request-rate contradicts a search, which looks for the highest one");
     }
+    if (axis->name == "max-concurrency") {
+      throw InputError(
+          "--max-concurrency contradicts a search: requests would wait at the client, where no "
+          "latency counts it, and the rate would not be that of the engine");
+    }
     if (axis->name == "time-scale") {
       throw InputError(
           "--time-scale contradicts a search, which replaces the arrivals by a random process");

@@ -25,6 +25,7 @@
 #include "core/units.hpp"
 #include "report/report_html.hpp"
 #include "report/result_json.hpp"
+#include "report/result_table.hpp"
 #include "study/search_writers.hpp"
 
 namespace servesim {
@@ -83,6 +84,11 @@ SearchOutputs check_outputs(const FlagSet& flags, const std::vector<AxisValues>&
       {{"--json", json}, {"--export", exported}, {"--report", report}, {"--results-db", store}},
       input_files(flags, axes));
   for (const std::string& path : {json, exported, report}) {
+    for (const char* beside : {"-wal", "-shm", "-journal"}) {
+      if (store.empty() || path != store + beside) continue;
+      throw InputError(
+          fmt::format("{} is SQLite's own file beside --results-db {}; name another", path, store));
+    }
     if (!path.empty() && path != "-") const AtomicFile writable(path);
   }
   return {json == "-" ? "" : json, exported, report, json == "-"};
@@ -114,6 +120,21 @@ SearchSettings settings_of(const FlagSet& flags) {
   return settings;
 }
 
+/// Prices of GPUs that nobody uses are typing errors, and nothing per dollar has no end.
+void check_prices(const std::vector<SearchTask>& tasks, const SearchSettings& settings,
+                  const GpuHourCost& price) {
+  std::vector<const ResolvedRun*> runs;
+  for (const SearchTask& task : tasks) {
+    if (task.run) runs.push_back(&*task.run);
+  }
+  if (runs.size() == tasks.size()) price.check_used(runs);
+  for (const ResolvedRun* run : runs) {
+    if (settings.objective != Objective::kGoodputPerDollar || run->gpu_hour_cost != 0.0) continue;
+    throw InputError("--objective goodput-per-dollar needs prices above 0: " + run->hardware +
+                     " costs nothing");
+  }
+}
+
 /// Resolves every configuration. One that cannot be run (it does not fit, its settings contradict
 /// each other) is part of the answer; a name nobody knows is a fault.
 std::vector<SearchTask> make_tasks(const std::vector<AxisValues>& axes,
@@ -142,6 +163,7 @@ std::vector<SearchTask> make_tasks(const std::vector<AxisValues>& axes,
     if (task.run) task.run->gpu_hour_cost = price.of(*task.run);
     tasks.push_back(std::move(task));
   }
+  check_prices(tasks, settings, price);
   return tasks;
 }
 
@@ -196,10 +218,34 @@ std::string varied_text(const EvaluatedConfig& config) {
   return text;
 }
 
+/// What the search has found.
+std::string answer_text(const SearchResult& result) {
+  const EvaluatedConfig& best = result.evaluated[*result.best];
+  const SloTarget& target = result.settings.target;
+  std::string text = best.status == SearchStatus::kUnbounded
+                         ? "Every rate that was tried meets the target"
+                         : fmt::format("The highest rate is {} requests/s", best.rate_text);
+  text += fmt::format(
+      " on {} GPU{} ({:.4g} served requests/s per GPU): {:.4g} % of {} requests are within {} ms, "
+      "{:.4g} % were asked for.",
+      best.gpus, best.gpus == 1 ? "" : "s", best.goodput_per_gpu(), 100 * best.attainment(target),
+      with_thousands(target.counted(best.trace)), targets_text(result.settings.targets),
+      100 * target.attainment);
+  if (!best.varied.empty())
+    text += fmt::format(" Best by {}: {}.", objective_name(result.settings.objective),
+                        varied_text(best));
+  if (best.trace.unservable > 0 && !target.count_unservable) {
+    text += fmt::format(" {} of {} requests are longer than the model's context and left out.",
+                        with_thousands(best.trace.unservable), with_thousands(best.trace.requests));
+  }
+  return text;
+}
+
 /// The Pareto front of a search, and its best configuration simulated once more for its curves.
 std::string search_report(const SearchResult& result, const std::vector<SearchTask>& tasks,
                           const TraceSource& trace, const std::string& command) {
   ReportInput input{command, result.settings.seed, {}, {}};
+  input.pareto.answer = answer_text(result);
   input.pareto.x_label = "output tokens/s per user";
   input.pareto.y_label = "output tokens/s per GPU";
   const std::set<std::size_t> front(result.pareto.begin(), result.pareto.end());
@@ -279,7 +325,7 @@ FlagSet search_flags() {
   declare_search_flags(flags);
   flags.group("Engine (each takes a list: part of the space)");
   add_axes(flags, Axis::Scope::kEngine);
-  flags.group("Load (lists too; --request-rate and --time-scale are for a search to choose)");
+  flags.group("Load (lists too; rate, time scale and concurrency are not for a search)");
   add_axes(flags, Axis::Scope::kLoad);
   add_running_flags(flags);
   flags.footer(

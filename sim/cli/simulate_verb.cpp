@@ -87,6 +87,9 @@ Plan make_plan(const FlagSet& flags, const RunSpec& base, const Registries& regi
     plan.runs.push_back(resolver.resolve(planned.spec, targets));
     plan.runs.back().gpu_hour_cost = price.of(plan.runs.back());
   }
+  std::vector<const ResolvedRun*> runs;
+  for (const ResolvedRun& run : plan.runs) runs.push_back(&run);
+  price.check_used(runs);
   return plan;
 }
 

@@ -74,6 +74,10 @@ bool Disaggregation::prefill_ended(Ticket ticket, const SequenceOutcome& outcome
 SequenceOutcome Disaggregation::decode_ended(Ticket ticket, SequenceOutcome outcome) {
   Transfer& transfer = transfers_[ticket];
   transfer.live = false;
+  return with_prefill(transfer, outcome);
+}
+
+SequenceOutcome Disaggregation::with_prefill(const Transfer& transfer, SequenceOutcome outcome) {
   if (transfer.prefill_outcome.outputs == 0) return outcome;  // given up, and computed here
   outcome.scheduled = transfer.prefill_outcome.scheduled;
   outcome.prefix_hit_tokens = transfer.prefill_outcome.prefix_hit_tokens;
@@ -149,7 +153,6 @@ void Disaggregation::send_what_is_ready(Ticket ticket, SimTime now) {
   if (bytes <= kLessThanAByte) return;
   if (transfer.sent == 0) transfer.first_flow = now;
   transfer.sent += bytes;
-  stats_.kv_bytes += bytes;
   const std::vector<VertexId>& from = config_.ports[transfer.prefill];
   const std::vector<VertexId>& to = config_.ports[transfer.decode];
   const std::size_t flows = std::max(from.size(), to.size());
@@ -215,6 +218,7 @@ void Disaggregation::flow_landed(const FlowDone& done, SimTime now) {
   const auto ticket = static_cast<Ticket>(done.tag);
   Transfer& transfer = transfers_[ticket];
   std::erase(transfer.flows, done.flow);
+  stats_.kv_bytes += done.bytes;
   if (observer_ != nullptr) report_flow(done);
   // The end of the step that computed the last of it is yet to be taken in.
   if (transfer.phase != Phase::kPrefill && all_landed(transfer)) complete(ticket, now);

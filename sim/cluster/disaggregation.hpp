@@ -57,8 +57,8 @@ class Disaggregation {
   /// A decode replica is up again.
   void replica_up(SimTime now);
   void set_bandwidth(LinkId link, double share, SimTime now);
-  /// The client has given the request up.
-  void abandon(Ticket ticket, SimTime now);
+  /// The client has given the request up, which had come so far.
+  SequenceOutcome abandon(Ticket ticket, SimTime now);
   std::int64_t failed_transfers() const { return failed_; }
 
   /// When act() is due.
@@ -71,6 +71,7 @@ class Disaggregation {
   void watch(Observer& observer) { observer_ = &observer; }
 
  private:
+  static constexpr SimTime kNever = SimTime(-1);
   static constexpr std::size_t kNowhere = ~std::size_t{0};
   enum class Phase : std::uint8_t { kPrefill, kHandOver, kDecode };
   struct Transfer {
@@ -101,6 +102,7 @@ class Disaggregation {
     double bytes = 0;  ///< that have been computed
   };
 
+  static SequenceOutcome with_prefill(const Transfer& transfer, SequenceOutcome outcome);
   void hand_over(Ticket ticket, SimTime now);
   void send_what_is_ready(Ticket ticket, SimTime now);
   void flow_landed(const FlowDone& done, SimTime now);
@@ -111,7 +113,7 @@ class Disaggregation {
   void fail(Ticket ticket, SimTime now);
   void release(Ticket ticket, SimTime now);
   SimTime next_expiry();
-  void take_from_decode(Ticket ticket, SimTime now);
+  SequenceOutcome take_from_decode(Ticket ticket, SimTime now);
   void find_another_decode(Ticket ticket, SimTime now);
   void push_due(DueKind kind, Ticket ticket, SimTime at, double bytes = 0);
   void reschedule(std::size_t replica);

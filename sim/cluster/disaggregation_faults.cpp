@@ -33,13 +33,14 @@ void Disaggregation::fail(Ticket ticket, SimTime now) {
 }
 
 /// The decode replica, which is up, forgets the request.
-void Disaggregation::take_from_decode(Ticket ticket, SimTime now) {
+SequenceOutcome Disaggregation::take_from_decode(Ticket ticket, SimTime now) {
   Transfer& transfer = transfers_[ticket];
   std::erase(held_, ticket);
-  if (transfer.decode == kNowhere) return;
-  replicas_[transfer.decode]->abort(ticket, now);
+  if (transfer.decode == kNowhere) return {kNever, kNever, kNever};
+  const SequenceOutcome outcome = replicas_[transfer.decode]->abort(ticket, now);
   reschedule(transfer.decode);
   loads_[transfer.decode].add(-1, -transfer.request.input_tokens - transfer.request.output_tokens);
+  return outcome;
 }
 
 /// The decode replica is gone, and the KV is still where it was computed.
@@ -94,21 +95,25 @@ void Disaggregation::set_bandwidth(LinkId link, double share, SimTime now) {
   }
 }
 
-void Disaggregation::abandon(Ticket ticket, SimTime now) {
+SequenceOutcome Disaggregation::abandon(Ticket ticket, SimTime now) {
   Transfer& transfer = transfers_[ticket];
+  SequenceOutcome outcome{kNever, kNever, kNever};
   cancel_flows(transfer, now);
   if (transfer.phase == Phase::kPrefill) {
-    replicas_[transfer.prefill]->abort(ticket, now);
+    outcome = replicas_[transfer.prefill]->abort(ticket, now);
+    outcome.outputs = 0;  // no client sees the token of a prefill
     reschedule(transfer.prefill);
     loads_[transfer.prefill].add(-1, -transfer.request.input_tokens);
     if (config_.push) take_from_decode(ticket, now);
   } else {
-    if (transfer.phase == Phase::kDecode) take_from_decode(ticket, now);
+    if (transfer.phase == Phase::kDecode) outcome = take_from_decode(ticket, now);
+    outcome = with_prefill(transfer, outcome);
     std::erase(held_, ticket);
     if (transfer.kept) release(ticket, now);
   }
   transfer.live = false;
   ++transfer.generation;
+  return outcome;
 }
 
 }  // namespace servesim

@@ -67,7 +67,7 @@ bool Simulation::act_scenario() {
 
 /// What the replica held is lost, its cache too. What was in flight there begins anew elsewhere.
 void Simulation::replica_down(std::size_t replica) {
-  EngineStats done = replicas_[replica]->stats(now_);
+  EngineStats done = replicas_[replica]->stats_at_death(now_);
   done.kv.elapsed_s = 0;  // its successor counts the time from the start
   lost_[replica].add(done);
   replicas_[replica] = make_replica(replica, nullptr);
@@ -79,6 +79,7 @@ void Simulation::replica_down(std::size_t replica) {
   clock_.set(replica, SimTime::max());
   loads_[replica] = {0, 0, false};
   ++down_;
+  ++faults_.downs;
   std::vector<Ticket> anew;
   if (replica < routed_.size()) router_->forget(replica);
   if (split_) {
@@ -125,17 +126,23 @@ void Simulation::act_deadlines() {
 /// The client gives up: the engine drops what it has of the request.
 void Simulation::time_out(Ticket ticket) {
   const Live& live = tickets_[ticket];
+  SequenceOutcome outcome{kNever, kNever, kNever};
   if (live.replica < 0) {
     std::erase(held_, ticket);
   } else if (split_) {
-    split_->abandon(ticket, now_);
+    outcome = split_->abandon(ticket, now_);
   } else {
     const auto replica = static_cast<std::size_t>(live.replica);
-    replicas_[replica]->abort(ticket, now_);
+    outcome = replicas_[replica]->abort(ticket, now_);
     reschedule(replica);
     loads_[replica].add(-1, -live.input_tokens - live.output_tokens);
   }
   RequestRecord record = record_of(live);
+  record.scheduled = outcome.scheduled;
+  if (outcome.outputs > 0) record.first_token = outcome.first_token + front_after_;
+  record.generated_tokens = outcome.outputs;
+  record.prefix_hit_tokens = outcome.prefix_hit_tokens;
+  record.preemptions = outcome.preemptions;
   record.status = RequestStatus::kUnfinished;
   record.reason = "timed out";
   observer_.on_request(record);

@@ -98,6 +98,7 @@ struct FaultStats {
   std::int64_t rerouted = 0;          ///< times a request lost its replica and was sent to another
   std::int64_t failed_transfers = 0;  ///< whose prompt the decode replica computed itself
   std::int64_t timed_out = 0;
+  std::int64_t downs = 0;  ///< times a replica went down
 };
 
 struct ClusterOutcome {

@@ -62,11 +62,13 @@ void Replica::kv_failed(Ticket ticket, SimTime now) {
   });
 }
 
-void Replica::abort(Ticket ticket, SimTime now) {
+SequenceOutcome Replica::abort(Ticket ticket, SimTime now) {
+  SequenceOutcome outcome;
   intervene(now, [&] {
-    policy_->abort(ticket);
+    outcome = policy_->abort(ticket);
     return true;
   });
+  return outcome;
 }
 
 /// What changed `now` may change the decision: the next schedule() is to see it.
@@ -157,7 +159,7 @@ void Replica::commit(SimTime now) {
 Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
   if (plan.tokens == 0) {  // an empty batch takes no time, but waits its turn
     device_free_ = std::max(device_free_, now);
-    return {device_free_, 0};
+    return {device_free_, 0, device_free_};
   }
   ++stats_.steps;
   stats_.scheduled_seqs += plan.decode_seqs + std::ssize(plan.chunks);
@@ -173,14 +175,19 @@ Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
     decode_context_sum_ += static_cast<double>(plan.decode_context);
     constant_step_ = step;
     count_rest(step.rest, plan.decode_seqs, 1);
-    return {launch(now, step.total), plan.gap_count};
+    const SimTime end = launch(now, step.total);
+    return {end, plan.gap_count, last_begin_};
   }
   const StepCost cost = cost_->price(plan.shape(), heat_);
   sums_.add(cost, 1);
-  if (has_pipeline()) return {launch_pipelined(cost, now), 0};
+  if (has_pipeline()) {
+    const SimTime end = launch_pipelined(cost, now);
+    return {end, 0, last_begin_};
+  }
   const SimTime total = with_transfer(plan, cost.total);
   heat_ = cost_->next_heat(heat_, cost.compute_bound_s, total);
-  return {launch(now, total), plan.gap_count};
+  const SimTime end = launch(now, total);
+  return {end, plan.gap_count, last_begin_};
 }
 
 /// The length of a step whose kernels take `compute`: KV is moved before them, or beside them.
@@ -270,6 +277,23 @@ EngineStats Replica::stats(SimTime now) {
   result.kv.elapsed_s = now.seconds();
   result.last_step_end = device_free_;
   static_cast<SchedulerCounters&>(result) = policy_->counters();
+  return result;
+}
+
+EngineStats Replica::stats_at_death(SimTime now) {
+  EngineStats result = stats(now);
+  double lost_s = 0;
+  for (std::size_t i = 0; i < in_flight_; ++i) {
+    const SimTime begin = std::max(flights_[i].begin, now);
+    if (flights_[i].end > begin) lost_s += (flights_[i].end - begin).seconds();
+  }
+  const double busy_s = result.busy.seconds();
+  if (busy_s == 0) return result;
+  const double kept = std::max(0.0, 1 - lost_s / static_cast<double>(stages_.size()) / busy_s);
+  result.busy = SimTime::from_seconds(kept * busy_s);
+  for (double& seconds : result.seconds) seconds *= kept;
+  result.flops *= kept;
+  result.hbm_bytes *= kept;
   return result;
 }
 

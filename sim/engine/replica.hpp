@@ -42,7 +42,7 @@ class Replica {
   void release_kv(Ticket ticket, SimTime now);
   void kv_arrived(Ticket ticket, SimTime now);
   void kv_failed(Ticket ticket, SimTime now);
-  void abort(Ticket ticket, SimTime now);
+  SequenceOutcome abort(Ticket ticket, SimTime now);
 
   /// No arrival will come any more. True when that changes next_event().
   bool expect_no_arrivals() {
@@ -60,12 +60,16 @@ class Replica {
 
   /// The sums so far, the KV integral up to `now`.
   EngineStats stats(SimTime now);
+  /// The same of a replica that dies `now`: what its batches in flight would still have done is
+  /// left out, of all sums in proportion.
+  EngineStats stats_at_death(SimTime now);
   const BatchPolicy& policy() const { return *policy_; }
 
  private:
   struct Flight {
     SimTime end;
     std::int64_t gap_count = 0;
+    SimTime begin;
   };
 
   /// Parts of decode steps that are not in stats_ yet: batch sizes come and go, so those of a few

@@ -103,7 +103,8 @@ std::int64_t Replica::take_step(SimTime at) {
   attention_seconds_ += step.attention_s;
   decode_context_sum_ += static_cast<double>(context_);
   count_rest(step.rest, decodes_, 1);
-  push({launch(at, step.total), gap_count_});
+  const SimTime end = launch(at, step.total);
+  push({end, gap_count_, last_begin_});
   return blocks;
 }
 
@@ -141,7 +142,10 @@ std::int64_t Replica::take_steps(std::int64_t count) {
   sums_.busy += constant_step_.total * count;
   if (max_in_flight_ == 1) exposed_host_ += host_step_ * count;
   stretch_left_ -= count;
-  for (std::size_t i = 0; i < in_flight_; ++i) flights_[i].end += period * count;
+  for (std::size_t i = 0; i < in_flight_; ++i) {
+    flights_[i].begin += period * count;
+    flights_[i].end += period * count;
+  }
   device_free_ += period * count;
   return blocks.after_last;
 }

@@ -101,6 +101,11 @@ class Builder {
     add_links(root_, document_, "");
     topology_.prefill_gpus = gpus("prefill");
     topology_.decode_gpus = gpus("decode");
+    for (const VertexId gpu : topology_.prefill_gpus) {
+      const auto& decode = topology_.decode_gpus;
+      if (std::find(decode.begin(), decode.end(), gpu) == decode.end()) continue;
+      throw root_.error("decode", topology_.name_of(gpu) + " is in /prefill too");
+    }
     root_.finish();
     return std::move(topology_);
   }
@@ -135,7 +140,13 @@ class Builder {
     for (const nlohmann::json& entry : array(owner, document, "vertices")) {
       Params p(entry, origin_, "/vertices");
       const std::string name = prefix + p.required<std::string>("name");
-      const VertexKind kind = parse_vertex_kind(p.required<std::string>("kind"));
+      if (name.size() == prefix.size() || name.find('*') != std::string::npos) {
+        throw p.error("name", "must not be empty, nor hold a *");
+      }
+      VertexKind kind{};
+      const auto kind_name = p.required<std::string>("kind");
+      located([&] { kind = parse_vertex_kind(kind_name); });
+      p.allow("count");
       if (p.has("count")) {
         const std::int64_t count = p.integer("count", 1, kMostVertices);
         for (std::int64_t i = 0; i < count; ++i) add_vertex(fmt::format("{}{}", name, i), kind);
@@ -308,7 +319,9 @@ Fabric load_fabric(const std::string& name_or_path) {
   }
   const nlohmann::json document = read_json_file(fabric.file);
   fabric.hash = canonical_hash(document);
-  fabric.is_link = document.is_object() && document.contains("bandwidth");
+  const auto has = [&document](const char* key) { return document.contains(key); };
+  fabric.is_link = document.is_object() &&
+                   (has("bandwidth") || !(has("vertices") || has("node") || has("links")));
   if (fabric.is_link) {
     fabric.link = link_from_json(document, fs::path(fabric.file).stem().string(), fabric.file);
   } else {

@@ -1,6 +1,7 @@
 #include "report/binned_series.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace servesim {
 
@@ -65,7 +66,16 @@ void BinnedSeries::raise(std::size_t channel, SimTime from, SimTime to, double v
 
 std::vector<double> BinnedSeries::integral(std::size_t channel) {
   settle(channel);
-  return {values_[channel].begin(), values_[channel].begin() + static_cast<std::ptrdiff_t>(used_)};
+  std::vector<double> result(values_[channel].begin(),
+                             values_[channel].begin() + static_cast<std::ptrdiff_t>(used_));
+  // Heights that come and go leave a little more or less than nothing.
+  constexpr double kRounding = 1e-12;
+  double most = 0;
+  for (const double value : result) most = std::max(most, std::abs(value));
+  for (double& value : result) {
+    if (std::abs(value) < kRounding * most) value = 0;
+  }
+  return result;
 }
 
 std::vector<double> BinnedSeries::mean(std::size_t channel) {

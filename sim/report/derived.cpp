@@ -14,6 +14,15 @@ KvShares shares(double used, double internal, double reserved, double external, 
           1 - ratio(used + internal + reserved + external, all)};
 }
 
+/// Time that the engines had: the duration ends with the last token that a client got, and engines
+/// may work on for clients that have given up.
+double available_s(const EngineResult& result, double duration_s) {
+  constexpr double kMoreThanRounding = 1 + 1e-9;
+  const double duration = duration_s * static_cast<double>(result.replicas);
+  const double elapsed = result.engine.kv.elapsed_s;
+  return elapsed > duration * kMoreThanRounding ? elapsed : duration;
+}
+
 }  // namespace
 
 Throughput throughput_of(const Metrics& m) {
@@ -49,13 +58,13 @@ double kv_peak_allocated(const EngineResult& result) {
 EngineRates engine_rates_of(const EngineResult& result, double duration_s) {
   const EngineStats& e = result.engine;
   const double steps = static_cast<double>(e.steps);
-  const double available_s = duration_s * static_cast<double>(result.replicas);
+  const double available = available_s(result, duration_s);
   return {ratio(static_cast<double>(e.scheduled_seqs), steps),
           ratio(e.busy.ms(), steps),
-          ratio(e.busy.seconds(), available_s),
+          ratio(e.busy.seconds(), available),
           ratio(e.bubbles.seconds(), (e.busy + e.bubbles).seconds()),
-          ratio(e.flops, result.peak_flops * available_s),
-          ratio(e.hbm_bytes, result.peak_bytes_per_s * available_s)};
+          ratio(e.flops, result.peak_flops * available),
+          ratio(e.hbm_bytes, result.peak_bytes_per_s * available)};
 }
 
 EngineRates engine_rates_of(const RunResult& result) {
@@ -67,14 +76,18 @@ Cost cost_of(double gpu_hour_cost, std::int64_t gpus, double duration_s, double 
   constexpr double kSecondsPerHour = 3600;
   constexpr double kMillion = 1e6;
   const double usd = gpu_hour_cost * static_cast<double>(gpus) * duration_s / kSecondsPerHour;
-  return {gpu_hour_cost, usd, ratio(usd * kMillion, output_tokens),
-          ratio(usd * kMillion, total_tokens)};
+  const auto per_million = [&](double tokens) {
+    return tokens > 0 ? std::optional(usd * kMillion / tokens) : std::nullopt;
+  };
+  return {gpu_hour_cost, usd, per_million(output_tokens), per_million(total_tokens)};
 }
 
 Cost cost_of(const RunResult& result) {
   const Metrics& m = result.metrics;
   const auto output = static_cast<double>(m.total_output_tokens);
-  return cost_of(result.gpu_hour_cost.value(), result.gpus, m.duration_s, output,
+  const double rented_s = available_s(result, m.duration_s) /
+                          static_cast<double>(std::max<std::int64_t>(result.replicas, 1));
+  return cost_of(result.gpu_hour_cost.value(), result.gpus, rented_s, output,
                  output + static_cast<double>(m.total_input_tokens));
 }
 

@@ -43,10 +43,11 @@ struct TransferFigures {
 };
 TransferFigures transfer_figures_of(const RunResult& result);
 
-/// What a run cost: its GPUs, rented for its duration.
+/// What a run cost: its GPUs, rented for its duration, or as long as they worked beyond it.
 struct Cost {
   double gpu_hour_cost = 0, usd = 0;
-  double per_million_output_tokens = 0, per_million_tokens = 0;  ///< dollars; 0 without tokens
+  /// Dollars; none without tokens.
+  std::optional<double> per_million_output_tokens, per_million_tokens;
 };
 Cost cost_of(double gpu_hour_cost, std::int64_t gpus, double duration_s, double output_tokens,
              double total_tokens);

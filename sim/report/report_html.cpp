@@ -100,7 +100,10 @@ ReportJson pareto_json(const ParetoPlot& plot) {
   for (const ParetoPoint& p : plot.points) {
     points.push_back({{"label", p.label}, {"x", p.x}, {"y", p.y}, {"front", p.on_front}});
   }
-  return {{"x_label", plot.x_label}, {"y_label", plot.y_label}, {"points", points}};
+  return {{"answer", plot.answer},
+          {"x_label", plot.x_label},
+          {"y_label", plot.y_label},
+          {"points", points}};
 }
 
 ReportJson report_json(const ReportInput& input) {

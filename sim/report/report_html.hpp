@@ -25,6 +25,7 @@ struct ParetoPoint {
 
 /// Two goals against each other; no points: not shown.
 struct ParetoPlot {
+  std::string answer;  ///< what was found, in a sentence
   std::string x_label, y_label;
   std::vector<ParetoPoint> points;
 };

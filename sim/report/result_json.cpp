@@ -12,6 +12,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
 Json or_null(bool present, double value) {
   return present ? Json(value) : Json(nullptr);
 }
@@ -155,10 +159,10 @@ void add_disaggregation(Json& run, const RunResult& result) {
 
 /// What runs with a scenario have beside: where they dip.
 void add_faults(Json& run, const RunResult& result) {
-  if (result.timeline.empty()) return;
-  run["faults"] = {{"rerouted", result.faults.rerouted},
-                   {"failed_transfers", result.faults.failed_transfers},
-                   {"timed_out", result.faults.timed_out}};
+  if (!result.faults) return;
+  run["faults"] = {{"rerouted", result.faults->rerouted},
+                   {"failed_transfers", result.faults->failed_transfers},
+                   {"timed_out", result.faults->timed_out}};
   Json& timeline = run["timeline"] = Json::array();
   for (const TimelineBucket& bucket : result.timeline) {
     timeline.push_back({{"from_s", bucket.from_s},
@@ -217,11 +221,10 @@ Json metrics_json(const RunResult& result) {
 }
 
 Json cost_json(const Cost& cost) {
-  const bool any = cost.per_million_output_tokens > 0 || cost.usd == 0;
   return {{"gpu_hour_cost", cost.gpu_hour_cost},
           {"usd", cost.usd},
-          {"usd_per_million_output_tokens", or_null(any, cost.per_million_output_tokens)},
-          {"usd_per_million_tokens", or_null(any, cost.per_million_tokens)}};
+          {"usd_per_million_output_tokens", or_null(cost.per_million_output_tokens)},
+          {"usd_per_million_tokens", or_null(cost.per_million_tokens)}};
 }
 
 std::string version() {

@@ -117,9 +117,8 @@ std::vector<Figure> figures_for(const std::vector<ResultRow>& rows) {
   if (std::any_of(rows.begin(), rows.end(),
                   [](const ResultRow& row) { return row.result->gpu_hour_cost.has_value(); })) {
     figures.push_back({"cost", "$/Mtok out", Better::kLower, 0, [](const RunResult& r) {
-                         return r.gpu_hour_cost && r.metrics.total_output_tokens > 0
-                                    ? std::optional(cost_of(r).per_million_output_tokens)
-                                    : std::nullopt;
+                         return r.gpu_hour_cost ? cost_of(r).per_million_output_tokens
+                                                : std::nullopt;
                        }});
   }
   for (Figure& figure : engine_figures()) figures.push_back(std::move(figure));

@@ -53,10 +53,10 @@ struct RunResult : EngineResult {
   std::int64_t gpus = 1;                ///< of all replicas
   std::optional<double> gpu_hour_cost;  ///< dollars; absent: nobody said
   Metrics metrics;
-  std::vector<PoolResult> pools;  ///< of disaggregated runs: prefill, decode
-  KvTransferStats transfers;      ///< likewise
-  FaultStats faults;
-  std::vector<TimelineBucket> timeline;  ///< only with a scenario
+  std::vector<PoolResult> pools;         ///< of disaggregated runs: prefill, decode
+  KvTransferStats transfers;             ///< likewise
+  std::optional<FaultStats> faults;      ///< only with a scenario
+  std::vector<TimelineBucket> timeline;  ///< likewise
   std::vector<std::string> warnings;
   std::shared_ptr<const RunSeries> series;  ///< for the report; null unless asked for
   double wall_s = 0;

@@ -127,17 +127,19 @@ void TimelineWriter::add_slice(const StepReport& report) {
     args += fmt::format(R"(,"gflops":{:.3f},"hbm_mb":{:.3f})", report.flops * 1e-9,
                         report.hbm_bytes * 1e-6);
   }
-  const auto slice = [&](int thread, SimTime begin, SimTime end) {
+  const auto slice = [&](int thread, SimTime begin, SimTime end, const std::string& with) {
     if (begin >= until_) return;
     add(begin,
         fmt::format(
             R"("ph":"X","name":"{}","cat":"step","pid":{},"tid":{},"dur":{:.3f},"args":{{{}}})",
             kind_of(report), process_of(report.replica), thread,
-            static_cast<double>((end - begin).ns()) * 1e-3, args));
+            static_cast<double>((end - begin).ns()) * 1e-3, with));
   };
-  if (report.stages.empty()) slice(kStepThread, report.begin, report.end);
+  if (report.stages.empty()) slice(kStepThread, report.begin, report.end, args);
   for (std::size_t i = 0; i < report.stages.size(); ++i) {
-    slice(kStepThread + static_cast<int>(i), report.stages[i].begin, report.stages[i].end);
+    // What the step is and takes in all stages stands once, with the first.
+    slice(kStepThread + static_cast<int>(i), report.stages[i].begin, report.stages[i].end,
+          i == 0 ? args : fmt::format(R"("tokens":{})", report.decode_tokens + prefill));
   }
   stages_ = std::max(stages_, static_cast<int>(report.stages.size()));
 }

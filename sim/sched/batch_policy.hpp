@@ -95,8 +95,9 @@ class BatchPolicy {
   virtual void kv_arrived(Ticket ticket);
   /// That KV will never come: the prompt is computed here, as far as it is not cached.
   virtual void kv_failed(Ticket ticket);
-  /// Forgets a request, in whatever state it is. REQUIRES: it has not ended.
-  virtual void abort(Ticket ticket);
+  /// Forgets a request, in whatever state it is, and tells how far it had come. REQUIRES: it has
+  /// not ended.
+  virtual SequenceOutcome abort(Ticket ticket);
   virtual KvUsage kv_usage() = 0;
   virtual std::int64_t block_size() const = 0;  ///< tokens
   virtual const struct SchedulerCounters& counters() const = 0;

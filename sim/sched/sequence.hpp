@@ -41,7 +41,7 @@ struct NewSequence {
 
 /// What became of a sequence.
 struct SequenceOutcome {
-  SimTime scheduled;
+  SimTime scheduled;  ///< SimTime(-1) in the outcome of an aborted one: never; so the next two
   SimTime first_token;
   SimTime last_token;
   std::int64_t outputs = 0;

@@ -93,19 +93,24 @@ void VllmScheduler::kv_failed(Ticket ticket) {
 }
 
 /// Steps in flight that compute some of it ignore what they yield.
-void VllmScheduler::abort(Ticket ticket) {
+SequenceOutcome VllmScheduler::abort(Ticket ticket) {
+  constexpr SimTime kNever(-1);
   if (kept_.contains(ticket)) {
     release_kv(ticket);
-    return;
+    return {kNever, kNever, kNever};
   }
   const SeqId id = find(ticket);
   if (id == kNoSeq) throw std::logic_error("a request is aborted that is not here");
   Sequence& s = store_[id];
+  std::int64_t unseen = 0;
   if (s.stale > 0) --stale_sequences_;
   drop_swapped(s);
   switch (s.status) {
     case SequenceStatus::kRunning:
       if (s.grouped) {
+        // Without batches side by side, leave_group() takes the token in flight as there.
+        const bool alone = !config_.async_scheduling && !has_pipeline();
+        unseen = alone && committed_ < step_ ? 1 : 0;
         leave_group(id, lanes_[s.lane].step);
       } else {
         drop_special(id);
@@ -128,9 +133,16 @@ void VllmScheduler::abort(Ticket ticket) {
   for (Record& record : records_) std::erase(record.departed, id);
   if (pool_.caching())
     sessions_.close(pool_.contents(), s.session, s.num_tokens(), tables_[id].path);
+  const SequenceOutcome outcome{s.run_number > 0 ? s.scheduled : kNever,
+                                s.has_first_token ? s.first_token : kNever,
+                                s.has_first_token ? s.last_token : kNever,
+                                s.outputs - unseen,
+                                s.prefix_hit_tokens,
+                                s.preemptions};
   store_.destroy(id);
   finished_since_plan_ = true;
   stalled_ = false;
+  return outcome;
 }
 
 /// Sets aside the blocks of a sequence that has ended.
@@ -174,7 +186,7 @@ void BatchPolicy::kv_failed(Ticket) {
   throw std::logic_error("this policy takes no KV from others");
 }
 
-void BatchPolicy::abort(Ticket) {
+SequenceOutcome BatchPolicy::abort(Ticket) {
   throw std::logic_error("this policy cannot abort requests");
 }
 

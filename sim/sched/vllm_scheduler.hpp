@@ -52,7 +52,7 @@ class VllmScheduler : public BatchPolicy {
   bool release_kv(Ticket ticket) override;
   void kv_arrived(Ticket ticket) override;
   void kv_failed(Ticket ticket) override;
-  void abort(Ticket ticket) override;
+  SequenceOutcome abort(Ticket ticket) override;
   KvUsage kv_usage() override;
   std::int64_t block_size() const override { return config_.block_size; }
   const SchedulerCounters& counters() const override { return counters_; }

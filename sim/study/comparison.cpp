@@ -49,11 +49,7 @@ const std::vector<MetricKind>& metric_kinds() {
       {"output_throughput", "output tokens/s", false,
        [](R r) { return std::optional(throughput_of(r.metrics).output_tokens_per_s); }},
       {"usd_per_million_output_tokens", "$ per million output tokens", true,
-       [](R r) {
-         return r.gpu_hour_cost && r.metrics.total_output_tokens > 0
-                    ? std::optional(cost_of(r).per_million_output_tokens)
-                    : std::nullopt;
-       }},
+       [](R r) { return r.gpu_hour_cost ? cost_of(r).per_million_output_tokens : std::nullopt; }},
   };
   return kAll;
 }

@@ -53,7 +53,10 @@ double EvaluatedConfig::attainment(const SloTarget& target) const {
 }
 
 double EvaluatedConfig::goodput() const {
-  return status == SearchStatus::kUnbounded ? number_or(metrics, "request_throughput", 0) : rate;
+  if (status == SearchStatus::kUnbounded) return number_or(metrics, "request_throughput", 0);
+  const auto all = static_cast<double>(trace.requests);
+  const auto servable = static_cast<double>(trace.requests - trace.unservable);
+  return all > 0 ? rate * servable / all : 0;
 }
 
 double EvaluatedConfig::goodput_per_dollar() const {

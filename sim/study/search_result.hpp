@@ -40,8 +40,8 @@ struct EvaluatedConfig {
   }
   /// Share of the counted requests that were good.
   double attainment(const SloTarget& target) const;
-  /// Requests/s that the target allows: the highest rate; what was completed per second when it is
-  /// unbounded.
+  /// Requests/s that are served within the target: the highest rate, less the share of it that no
+  /// engine of this model can serve; what was completed per second when it is unbounded.
   double goodput() const;
   double goodput_per_gpu() const { return goodput() / static_cast<double>(gpus); }
   /// Requests per dollar at that rate. REQUIRES: gpu_hour_cost.

@@ -114,7 +114,8 @@ std::string search_table(const std::string& headline, const SearchResult& result
     cells.push_back({config.status == SearchStatus::kUnbounded ? "no limit" : config.rate_text,
                      at == *result.best});
     cells.push_back({short_number(config.goodput_per_gpu()), at == *result.best});
-    if (has_cost) cells.push_back({short_number(config.cost().per_million_output_tokens)});
+    if (has_cost)
+      cells.push_back({short_number(config.cost().per_million_output_tokens.value_or(0))});
     cells.push_back({fmt::format("{:.2f}%", 100 * config.attainment(result.settings.target))});
     for (const char* name : {"p99_ttft_ms", "mean_tpot_ms", "p99_tpot_ms"}) {
       cells.push_back({short_number(figure(config, name))});

@@ -82,6 +82,8 @@ constexpr std::array kConfigColumns{"model",
                                     "max_model_len",
                                     "max_num_seqs",
                                     "max_num_batched_tokens"};
+constexpr std::array kEntryColumns{"goodput_per_gpu", "gpus", "attainment",
+                                   "output_throughput_per_gpu", "tokens_per_s_per_user"};
 constexpr std::array kMetricColumns{
     "request_throughput", "request_goodput", "output_throughput", "mean_ttft_ms", "p99_ttft_ms",
     "mean_tpot_ms",       "p99_tpot_ms",     "p99_itl_ms",        "mean_e2el_ms", "p99_e2el_ms"};
@@ -111,7 +113,9 @@ std::string search_json(const SearchResult& result, const std::string& command) 
 }
 
 std::string search_csv(const SearchResult& result) {
-  std::string text = "status,max_request_rate,goodput_per_gpu,gpus,attainment,pareto";
+  std::string text = "status,max_request_rate";
+  for (const char* name : kEntryColumns) text += fmt::format(",{}", name);
+  text += ",usd_per_million_output_tokens,pareto";
   for (const char* name : kConfigColumns) text += fmt::format(",{}", name);
   for (const char* name : kMetricColumns) text += fmt::format(",{}", name);
   text += ",settings,reason\n";
@@ -129,9 +133,9 @@ std::string search_csv(const SearchResult& result) {
       field(found == object.end() ? "" : scalar_text(*found));
     };
     text += status_name(config.status);
-    for (const char* name : {"max_request_rate", "goodput_per_gpu", "gpus", "attainment"}) {
-      column(entry, name);
-    }
+    column(entry, "max_request_rate");
+    for (const char* name : kEntryColumns) column(entry, name);
+    column(entry.value("cost", Json::object()), "usd_per_million_output_tokens");
     text += front ? ",1" : ",0";
     const Json resolved = entry.value("config", Json::object());
     const Json metrics = config.metrics.is_object() ? config.metrics : Json::object();

@@ -91,12 +91,27 @@ struct Win {
   std::vector<std::size_t> workloads;
   double low = std::numeric_limits<double>::infinity(), high = 1;  ///< ratios to the next best
   std::vector<std::size_t> runners_up;
+  std::vector<std::size_t> at_zero;  ///< next best with a zero, of which no ratio can be taken
+
+  bool level() const { return runners_up.empty() && at_zero.empty(); }
 
   std::string margin(const Comparison& comparison, const ComparedMetric& metric) const {
-    if (runners_up.empty()) return {};
-    std::vector<std::string> names;
-    for (const std::size_t at : runners_up) names.push_back(comparison.alternatives[at].name);
-    return fmt::format(", {} than {}", ahead(low, high, metric.lower_is_better), names_of(names));
+    const auto names = [&comparison](const std::vector<std::size_t>& alternatives) {
+      std::vector<std::string> all;
+      for (const std::size_t at : alternatives) all.push_back(comparison.alternatives[at].name);
+      return names_of(all);
+    };
+    std::string text;
+    if (!runners_up.empty()) {
+      text =
+          fmt::format(", {} than {}", ahead(low, high, metric.lower_is_better), names(runners_up));
+    }
+    if (!at_zero.empty()) {
+      const std::size_t zero = metric.lower_is_better ? winners.front() : at_zero.front();
+      text += metric.lower_is_better ? fmt::format(", {} at 0", comparison.alternatives[zero].name)
+                                     : fmt::format(", {} at 0", names(at_zero));
+    }
+    return text;
   }
 };
 
@@ -108,19 +123,20 @@ std::vector<Win> wins_of(const Comparison& comparison, const ComparedMetric& met
     auto win = std::find_if(wins.begin(), wins.end(),
                             [&](const Win& other) { return other.winners == winners; });
     if (win == wins.end())
-      win =
-          wins.insert(wins.end(), Win{winners, {}, std::numeric_limits<double>::infinity(), 1, {}});
+      win = wins.insert(wins.end(),
+                        Win{winners, {}, std::numeric_limits<double>::infinity(), 1, {}, {}});
     win->workloads.push_back(workload);
     const std::optional<Margin> margin = margin_of(metric, workload, winners);
     if (!margin) continue;
     const double worse = metric.lower_is_better ? margin->next : margin->best;
     const double better = metric.lower_is_better ? margin->best : margin->next;
-    const double ratio = better > 0 ? worse / better : std::numeric_limits<double>::max();
-    win->low = std::min(win->low, ratio);
-    win->high = std::max(win->high, ratio);
-    if (std::find(win->runners_up.begin(), win->runners_up.end(), margin->runner_up) ==
-        win->runners_up.end()) {
-      win->runners_up.push_back(margin->runner_up);
+    if (better > 0) {
+      win->low = std::min(win->low, worse / better);
+      win->high = std::max(win->high, worse / better);
+    }
+    auto& others = better > 0 ? win->runners_up : win->at_zero;
+    if (std::find(others.begin(), others.end(), margin->runner_up) == others.end()) {
+      others.push_back(margin->runner_up);
     }
   }
   return wins;
@@ -156,11 +172,19 @@ std::string steady_winner(const Comparison& comparison, const std::vector<Win>& 
   return {};
 }
 
+/// Whether some workload has a value for two alternatives.
+bool can_compare(const ComparedMetric& metric) {
+  return std::any_of(metric.values.begin(), metric.values.end(), [](const auto& values) {
+    return std::count_if(values.begin(), values.end(),
+                         [](const auto& value) { return value.has_value(); }) > 1;
+  });
+}
+
 /// What one metric says; empty when the alternatives are level everywhere.
 std::string sentence(const Comparison& comparison, const ComparedMetric& metric) {
   const std::vector<Win> wins = wins_of(comparison, metric);
   const bool level =
-      std::all_of(wins.begin(), wins.end(), [](const Win& win) { return win.runners_up.empty(); });
+      std::all_of(wins.begin(), wins.end(), [](const Win& win) { return win.level(); });
   if (level) return {};
   const std::string name = metric.title.substr(0, metric.title.find(','));
   if (wins.size() == 1) {
@@ -187,7 +211,7 @@ std::vector<std::string> verdict_of(const Comparison& comparison) {
   std::vector<std::string> level;
   for (const char* key : kSpokenOf) {
     for (const ComparedMetric& metric : comparison.metrics) {
-      if (metric.key != key) continue;
+      if (metric.key != key || !can_compare(metric)) continue;
       std::string line = sentence(comparison, metric);
       if (line.empty()) {
         level.push_back(metric.title.substr(0, metric.title.find(',')));

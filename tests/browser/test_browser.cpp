@@ -208,6 +208,7 @@ TEST_CASE("on a phone: a search, links, names that look like markup, and a run w
   series->links = {{"<b>nvlink</b>", {0.5, 1, 0}}};
   result.series = series;
   const ParetoPlot pareto{
+      "The highest rate is <8> requests/s",
       "tokens/s per user",
       "tokens/s per GPU",
       {{"tp <2>", 50, 1000, true}, {"tp 4", 80, 500, true}, {"tp 1", 40, 900, false}}};

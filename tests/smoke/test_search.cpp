@@ -250,6 +250,14 @@ TEST_CASE("searches that are none") {
   check_refused_search(run + kTarget + Words{"--objective", "best"}, {"goodput-per-gpu"});
   check_refused_search(run + kTarget + Words{"--objective", "goodput-per-dollar"},
                        {"--gpu-hour-cost"});
+  check_refused_search(run + kTarget + Words{"--max-concurrency", "8"}, {"--max-concurrency"});
+  check_refused_search(run + kTarget + Words{"--gpu-hour-cost", "h100-sxm:2", "h100-smx:1"},
+                       {"h100-smx", "no run uses it"});
+  check_refused_search(
+      run + kTarget + Words{"--objective", "goodput-per-dollar", "--gpu-hour-cost", "0"},
+      {"prices above 0"});
+  check_refused_search(run + kTarget + Words{"--results-db", "a.sqlite", "--json", "a.sqlite-wal"},
+                       {"SQLite"});
   check_refused_search(run + kTarget + Words{"--export", "x.txt"}, {".csv"});
   check_refused_search(run + kTarget + Words{"--report", "x.htm"}, {".html"});
   check_refused_search(run + kTarget + Words{"--trace", shipped("code")}, {"one trace"});

@@ -107,7 +107,7 @@ function build() {
   const anySeries = kData.runs.some((run) => run.series);
   document.getElementById("main").append(...[
     section("figures", "Figures", ...warnings(), kData.runs.length ? headlineTable(kData.runs, kNames) : null),
-    section("pareto-section", "Search", charts(paretoChart(kData.pareto)), paretoTable(kData.pareto)),
+    section("pareto-section", "Search", kData.pareto ? element("p", { id: "answer" }, kData.pareto.answer) : null, charts(paretoChart(kData.pareto)), paretoTable(kData.pareto)),
     anySeries ? section("choice", "Runs", runSelector()) : null,
     element("div", { id: "overlaid" }),
     element("div", { id: "single" }),

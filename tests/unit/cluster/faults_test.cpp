@@ -161,9 +161,39 @@ TEST_CASE("a client that gives up frees what it held", "[faults]") {
   const auto fates = run({timed(0, 200, 100), timed(20, 200, 5)});
   CHECK(fates.at(0).status == RequestStatus::kUnfinished);
   CHECK(fates.at(0).reason == "timed out");
+  CHECK(fates.at(0).scheduled == SimTime(0));  // what it had until then is told
+  CHECK(fates.at(0).first_token == SimTime::from_us(3000));
+  CHECK(fates.at(0).generated_tokens == 27);
   CHECK(fates.at(1).status == RequestStatus::kCompleted);
   CHECK(fates.at(1).scheduled >= SimTime::from_ms(30));
   CHECK(run.outcome.faults.timed_out == 1);
+}
+
+TEST_CASE("rows of those who give up have their preemptions", "[faults]") {
+  Run run;
+  run.config.scheduler.num_gpu_blocks = 1 + 30;
+  run.config.request_timeout = SimTime::from_ms(60);
+  std::int64_t preemptions = 0;
+  std::int64_t gave_up = 0;
+  for (const auto& [index, r] : run(steady(40, 3))) {
+    preemptions += r.preemptions;
+    gave_up += r.status == RequestStatus::kUnfinished && r.preemptions > 0 ? 1 : 0;
+  }
+  CHECK(gave_up > 0);
+  CHECK(preemptions == run.stats[0].preemptions);
+}
+
+TEST_CASE("a step that a replica's death cuts off counts up to then", "[faults]") {
+  for (const std::int64_t stages : {1, 3}) {
+    Run run;
+    run.config.scheduler.max_num_batched_tokens = 8192;
+    run.config.scheduler.pipeline_parallel = stages;
+    run.config.scenario = {down(4, 0), up(5, 0)};
+    run({timed(0, 2000, 1)});  // 21 ms
+    CHECK(run.stats[0].busy.ms() * static_cast<double>(stages) == Approx(4 + 21));
+    CHECK(run.stats[0].seconds[static_cast<std::size_t>(Component::kOther)] ==
+          Approx((4 + 21) * 1e-3));
+  }
 }
 
 TEST_CASE("work that ends at its deadline has met it", "[faults]") {

@@ -56,8 +56,10 @@ class CheckedPolicy : public BatchPolicy {
   void kv_failed(Ticket ticket) override {
     checked([&] { policy_->kv_failed(ticket); });
   }
-  void abort(Ticket ticket) override {
-    checked([&] { policy_->abort(ticket); });
+  SequenceOutcome abort(Ticket ticket) override {
+    SequenceOutcome outcome;
+    checked([&] { outcome = policy_->abort(ticket); });
+    return outcome;
   }
   std::int64_t waiting() const override { return policy_->waiting(); }
   std::int64_t block_size() const override { return policy_->block_size(); }

@@ -127,6 +127,13 @@ TEST_CASE("faults of a topology are named", "[net]") {
   json pool = small();
   pool["prefill"] = {"s0"};
   CHECK(says(refusal(pool), "no GPU"));
+  json shared = small();
+  shared["prefill"] = shared["decode"] = {"gpu*"};
+  CHECK(says(refusal(shared), "/decode: gpu0 is in /prefill too"));
+  json star = small();
+  star["vertices"][0]["name"] = "g*";
+  CHECK(says(refusal(star), "/name: must not be empty"));
+  CHECK(says(refusal(kind), "my.json: unknown kind"));
   json type = small();
   type["link_types"]["thin"] = {
       {"bandwidth", {{"bytes_per_s_per_direction", 0}, {"source", "x"}, {"kind", "assumed"}}},

@@ -81,7 +81,8 @@ TEST_CASE("curves are rounded to five digits, and those that are zero throughout
   series->latency.bins = {0, 1, {{"ttft_p50", {std::nan(""), 12}}}};
   series->latency.points = {{"time_s", {1}}, {"ttft", {5}}, {"tpot", {std::nan("")}}};
   result.series = series;
-  ParetoPlot pareto{"tokens/s per user",
+  ParetoPlot pareto{"8 requests/s",
+                    "tokens/s per user",
                     "tokens/s per GPU",
                     {{"tp 2", 50, 1000, true}, {"tp 1", 40, 900, false}}};
   const nlohmann::json data = data_of(report_html({"c", 0, {{&result, {}}}, pareto}));
@@ -92,6 +93,7 @@ TEST_CASE("curves are rounded to five digits, and those that are zero throughout
   CHECK(shown["latency"]["columns"]["ttft_p50"] == nlohmann::json({nullptr, 12}));
   CHECK(shown["latency"]["points"]["tpot"] == nlohmann::json::parse("[null]"));
   CHECK(data["pareto"]["points"][0]["front"] == true);
+  CHECK(data["pareto"]["answer"] == "8 requests/s");
   CHECK(data["pareto"]["x_label"] == "tokens/s per user");
 }
 

@@ -127,6 +127,11 @@ TEST_CASE("each stage of a pipeline has a track of its own") {
   }
   CHECK(begins == std::map<int, std::vector<double>>{{1, {20, 30}}, {2, {30, 40}}});
   CHECK(names == std::vector<std::string>{"stage 0", "stage 1"});
+  std::size_t with_components = 0;  // what a step takes stands once
+  for (const json& event : document["traceEvents"]) {
+    if (event["ph"] == "X") with_components += event["args"].contains("gemm_us") ? 1 : 0;
+  }
+  CHECK(with_components == 2);
 }
 
 TEST_CASE("a request without a queue or an end of its preemption is still whole") {

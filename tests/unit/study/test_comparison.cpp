@@ -105,6 +105,18 @@ TEST_CASE("the verdict says where it flips") {
         "8, 50 to 80 % lower than A");
 }
 
+TEST_CASE("the verdict takes no ratio of nothing, and compares no figure that one alone has") {
+  RunResult some = result_with("t", 100);
+  RunResult none = result_with("t", 0);
+  none.metrics.duration_s = 0;
+  none.metrics.total_output_tokens = 0;
+  none.metrics.ttft_ms.count = none.metrics.tpot_ms.count = none.metrics.e2el_ms.count = 0;
+  const auto verdict = compare({{&some, nullptr, "t", {}, {{"policy", "A"}}},
+                                {&none, nullptr, "t", {}, {{"policy", "B"}}}})
+                           ->verdict;
+  CHECK(verdict == std::vector<std::string>{"output tokens/s: A wins, B at 0"});
+}
+
 TEST_CASE("the verdict calls level what is level") {
   const auto all_level = verdict_for({{100, 100.2}}, {"1"});
   REQUIRE(all_level.size() == 1);

@@ -51,6 +51,15 @@ TEST_CASE("the objective decides which is best") {
   CHECK(cost.per_million_tokens == Approx(1));
 }
 
+TEST_CASE("requests that a model cannot serve are not in its goodput") {
+  SearchResult result;
+  result.evaluated = {config_with(10, 1, 100, 20), config_with(4, 1, 100, 20)};
+  result.evaluated[0].trace = {100, 70};  // 3 served of 10 that come in a second
+  rank(result);
+  CHECK(result.best == 1);
+  CHECK(result.evaluated[0].goodput_per_gpu() == Approx(3));
+}
+
 TEST_CASE("ties go to the first, and nobody is best where nobody meets the target") {
   SearchResult result;
   result.evaluated = {config_with(2, 1, 1, 1), config_with(2, 1, 1, 1)};
