@@ -95,7 +95,8 @@ int run_measure(const Flags& flags) {
                      " --out FILE` fits it if it suffices");
   }
   if (!has_fit()) {
-    say("no profile: built without nlohmann_json and fmt. Where they are, run: calibrate fit "
+    say("no profile: built without nlohmann_json, fmt and xxHash. Where they are, run: calibrate "
+        "fit "
         "--timings " +
         folder + " --out profile.json");
     return 0;

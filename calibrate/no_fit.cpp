@@ -13,7 +13,8 @@ void require_datasheet(const Environment&, const std::string&) {}
 [[noreturn]] static void refuse(const std::string& verb) {
   throw InputError(
       verb +
-      ": this calibrate was built without nlohmann_json and fmt (Debian: nlohmann-json3-dev, "
+      ": this calibrate was built without nlohmann_json, fmt and xxHash (Debian: "
+      "nlohmann-json3-dev, libxxhash-dev, "
       "libfmt-dev), so it measures only. Install them and build again, or copy the measured folder "
       "to a machine that has them and run there: calibrate fit --timings DIR --out profile.json");
 }

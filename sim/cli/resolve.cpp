@@ -85,6 +85,10 @@ ResolvedRun Resolver::resolve(const RunSpec& spec, const GoodputTargets& targets
   run.config["goodput"] = goodput_json(targets);
   run.config["seed"] = spec.seed;
   if (!run.cluster.disaggregated) run.config["host_times_ns"] = host_json(run.cluster.host);
+  if (spec.request_timeout && !registries_.policies.at(run.policy).vllm_engine) {
+    throw InputError(fmt::format(
+        "--policy {} --request-timeout: this policy cannot give up a request", run.policy));
+  }
   resolve_faults(spec, run);
   run.config["hash"] = canonical_hash(run.config);
   return run;

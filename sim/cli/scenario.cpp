@@ -83,9 +83,6 @@ void resolve_faults(const RunSpec& spec, ResolvedRun& run) {
     run.config["max_queue"] = *spec.max_queue;
   }
   if (spec.request_timeout) {
-    if (run.policy == "static") {
-      throw InputError("--policy static --request-timeout: this policy cannot give up a request");
-    }
     run.cluster.request_timeout = SimTime::from_seconds(*spec.request_timeout);
     run.config["request_timeout_s"] = *spec.request_timeout;
   }

@@ -18,8 +18,8 @@ class InputError : public std::runtime_error {
 /// An InputError located in a file: "FILE:LINE: message". Lines count from 1.
 InputError input_error_at(std::string_view file, std::uint64_t line, std::string_view message);
 
-/// The candidate closest to `name` by edit distance, or empty when none is near enough to be a
-/// typo.
+/// The first candidate that begins with `name` (three characters or more), else the closest by edit
+/// distance, or empty when none is near enough to be a typo.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 /// "unknown KIND 'NAME'; did you mean 'X'? known: a, b, c".

@@ -74,6 +74,7 @@ std::string percent_text(double percent) {
 std::string ahead(double low, double high, bool lower_is_better) {
   constexpr double kTimes = 10;
   if (!lower_is_better && high >= kTimes) {
+    if (high < 1.05 * low) return fmt::format("{:.0f} times higher", high);
     return fmt::format("{}up to {:.0f} times higher", low < kTimes ? "" : "at least 10 and ", high);
   }
   const auto percent = [lower_is_better](double ratio) {
