@@ -45,9 +45,10 @@ std::string configuration_hash(nlohmann::json config) {
 /// noisier their number, which can fall again above the crossing; in sessions one late request
 /// makes many.
 int looks_above(std::int64_t allowed_misses, bool sessions) {
+  constexpr std::int64_t kVeryFewMisses = 20;
   constexpr std::int64_t kFewMisses = 100;
   constexpr std::int64_t kManyMisses = 1000;
-  if (sessions) return 10;
+  if (sessions || allowed_misses < kVeryFewMisses) return 10;
   if (allowed_misses < kFewMisses) return 5;
   return allowed_misses < kManyMisses ? 2 : 1;
 }
