@@ -71,7 +71,6 @@ class Disaggregation {
   void watch(Observer& observer) { observer_ = &observer; }
 
  private:
-  static constexpr SimTime kNever = SimTime(-1);
   static constexpr std::size_t kNowhere = ~std::size_t{0};
   enum class Phase : std::uint8_t { kPrefill, kHandOver, kDecode };
   struct Transfer {

@@ -36,7 +36,7 @@ void Disaggregation::fail(Ticket ticket, SimTime now) {
 SequenceOutcome Disaggregation::take_from_decode(Ticket ticket, SimTime now) {
   Transfer& transfer = transfers_[ticket];
   std::erase(held_, ticket);
-  if (transfer.decode == kNowhere) return {kNever, kNever, kNever};
+  if (transfer.decode == kNowhere) return {};
   const SequenceOutcome outcome = replicas_[transfer.decode]->abort(ticket, now);
   reschedule(transfer.decode);
   loads_[transfer.decode].add(-1, -transfer.request.input_tokens - transfer.request.output_tokens);
@@ -97,7 +97,7 @@ void Disaggregation::set_bandwidth(LinkId link, double share, SimTime now) {
 
 SequenceOutcome Disaggregation::abandon(Ticket ticket, SimTime now) {
   Transfer& transfer = transfers_[ticket];
-  SequenceOutcome outcome{kNever, kNever, kNever};
+  SequenceOutcome outcome;
   cancel_flows(transfer, now);
   if (transfer.phase == Phase::kPrefill) {
     outcome = replicas_[transfer.prefill]->abort(ticket, now);

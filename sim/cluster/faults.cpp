@@ -126,7 +126,7 @@ void Simulation::act_deadlines() {
 /// The client gives up: the engine drops what it has of the request.
 void Simulation::time_out(Ticket ticket) {
   const Live& live = tickets_[ticket];
-  SequenceOutcome outcome{kNever, kNever, kNever};
+  SequenceOutcome outcome;
   if (live.replica < 0) {
     std::erase(held_, ticket);
   } else if (split_) {

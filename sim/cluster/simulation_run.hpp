@@ -29,8 +29,6 @@ struct Live {
   bool live = false;
 };
 
-inline constexpr SimTime kNever = SimTime(-1);
-
 /// Who acts beside the replicas.
 enum class Actor : std::uint8_t { kNetwork, kScenario, kDeadlines };
 

@@ -70,8 +70,7 @@ const RooflineCostModel::TokenCost& RooflineCostModel::priced(Memo& memo, std::i
   const auto make = [&](TokenCost& made) {
     made = TokenCost{};
     add(made.cost, price(tokens, heat_at(level)), ranks_);
-    made.seconds = sum(made.cost.seconds);
-    made.level_within = level_within(level, made.cost.compute_bound_s, made.seconds);
+    made.level_within = level_within(level, made.cost.compute_bound_s, sum(made.cost.seconds));
   };
   const auto at = static_cast<std::size_t>(tokens);
   if (at >= kMostMemoised) {

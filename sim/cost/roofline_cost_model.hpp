@@ -45,7 +45,6 @@ class RooflineCostModel final : public StepCostModel {
 
   /// What a number of tokens costs at one level, on all ranks; without `total`.
   struct TokenCost {
-    double seconds = 0;  ///< in all
     /// The level half-way through a step of these tokens that starts at this one: a step heats
     /// itself.
     int level_within = 0;

@@ -12,6 +12,9 @@ namespace servesim {
 using SeqId = std::uint32_t;
 inline constexpr SeqId kNoSeq = ~SeqId{0};
 
+/// When what has not happened did.
+inline constexpr SimTime kNever = SimTime(-1);
+
 /// The caller's name for a request; comes back with its outcome.
 using Ticket = std::uint32_t;
 
@@ -39,11 +42,11 @@ struct NewSequence {
   KvRole kv_role = KvRole::kLocal;
 };
 
-/// What became of a sequence.
+/// What became of a sequence, or of an aborted one had become so far.
 struct SequenceOutcome {
-  SimTime scheduled;  ///< SimTime(-1) in the outcome of an aborted one: never; so the next two
-  SimTime first_token;
-  SimTime last_token;
+  SimTime scheduled = kNever;
+  SimTime first_token = kNever;
+  SimTime last_token = kNever;
   std::int64_t outputs = 0;
   std::int64_t prefix_hit_tokens = 0;  ///< at its first admission
   std::int32_t preemptions = 0;

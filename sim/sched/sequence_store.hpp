@@ -48,7 +48,6 @@ struct Sequence {
   bool grouped = false;
   bool prefill_chunk = false;  ///< its last step ended before the end of what is known of it
   bool has_first_token = false;
-  bool was_scheduled = false;
   bool decoding = false;  ///< scheduled by the running pass of the current step, not as a chunk
 
   std::uint32_t lane = 0;   ///< in the decode group: which lane's

@@ -94,10 +94,9 @@ void VllmScheduler::kv_failed(Ticket ticket) {
 
 /// Steps in flight that compute some of it ignore what they yield.
 SequenceOutcome VllmScheduler::abort(Ticket ticket) {
-  constexpr SimTime kNever(-1);
   if (kept_.contains(ticket)) {
     release_kv(ticket);
-    return {kNever, kNever, kNever};
+    return {};
   }
   const SeqId id = find(ticket);
   if (id == kNoSeq) throw std::logic_error("a request is aborted that is not here");

@@ -95,8 +95,7 @@ SlotSeconds slot_seconds(const oracle::Config& config,
     const oracle::LoggedStep& step = steps[i];
     for (const std::string& id : step.preempted) computed[id] = 0;
     for (const auto& [id, tokens] : step.scheduled) computed[id] += tokens;
-    std::int64_t filled = 0;
-    std::int64_t blocks = 0;
+    std::int64_t filled = 0, blocks = 0;
     for (const std::string& id : step.running) {
       // A group that takes no more blocks writes over its oldest tokens.
       const std::int64_t held = oracle::blocks_of(config, computed[id]);
@@ -324,8 +323,7 @@ TEST_CASE("a prefix is loaded exactly where that is faster than computing it", "
 }
 
 TEST_CASE("layers with a window: every decision and every time equals the oracle's", "[property]") {
-  std::int64_t preemptions = 0;
-  std::int64_t changed = 0;
+  std::int64_t preemptions = 0, changed = 0;
   for (std::uint64_t seed = 0; seed < 3 * kv_cases(); ++seed) {
     KvCase c = windowed_case(seed);
     oracle::Config& config = c.random.config;
