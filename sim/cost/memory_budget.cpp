@@ -31,7 +31,10 @@ void check(const ModelSpec& model, const MemoryOptions& o) {
   check_range("max-num-batched-tokens", o.max_num_batched_tokens, 1, kMost);
   check_range("max-num-seqs", o.max_num_seqs, 1, kMost);
   check_range("block-size", o.block_size, 1, kMost);
-  check_range("pipeline-parallel-size", o.pipeline_parallel, 1, model.layers);
+  if (o.pipeline_parallel < 1 || o.pipeline_parallel > model.layers) {
+    throw InputError(fmt::format("--pipeline-parallel-size {}: accepted: 1 to {}, the layers of {}",
+                                 o.pipeline_parallel, model.layers, model.name));
+  }
   model.check_tensor_parallel(o.tensor_parallel);
   if (o.max_model_len < 0 || o.max_model_len > model.max_position) {
     throw InputError(fmt::format("max-model-len {}: {} supports 1 to {}", o.max_model_len,

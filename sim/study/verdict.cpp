@@ -19,13 +19,16 @@ constexpr std::array kSpokenOf{"request_goodput",   "mean_e2el_ms",
                                "mean_ttft_ms",      "mean_tpot_ms",
                                "output_throughput", "usd_per_million_output_tokens"};
 
-/// "a", "a and b", "a, b and c", "a, b, c, d and 3 more".
+/// "a", "a and b", "a, b and c", "a, b, c, d and 3 more"; "(a, b) and (c, d)" of names with commas.
 std::string names_of(const std::vector<std::string>& names) {
   std::vector<std::string> shown(
       names.begin(),
       names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamesShown)));
   if (names.size() > kNamesShown)
     shown.push_back(fmt::format("{} more", names.size() - kNamesShown));
+  for (std::string& name : shown) {
+    if (shown.size() > 1 && name.find(", ") != std::string::npos) name = "(" + name + ")";
+  }
   std::string text = shown[0];
   for (std::size_t i = 1; i < shown.size(); ++i) {
     text += (i + 1 == shown.size() ? " and " : ", ") + shown[i];
