@@ -79,15 +79,11 @@ void Replica::wake(SimTime now) {
 
 void Replica::act(SimTime now) {
   advance(now, true);
-  if (stretch_left_ > 0) {
-    next_event_ = stretch_bound();
+  if (stretch_left_ > 0 || (in_flight_ > 0 && front().end > now)) {
+    next_event_ = next_action();
     return;
   }
   if (in_flight_ > 0) {
-    if (front().end > now) {
-      next_event_ = front().end;
-      return;
-    }
     now = front().end;
     commit(now);
   }
@@ -106,11 +102,13 @@ void Replica::run(SimTime now) {
     kv_ = policy_->kv_usage();
     report_level(now);
   }
-  if (in_flight_ == 0) {
-    next_event_ = SimTime::max();
-  } else {
-    next_event_ = stretch_left_ > 0 ? stretch_bound() : front().end;
-  }
+  next_event_ = in_flight_ == 0 ? SimTime::max() : next_action();
+}
+
+/// When there is something to do that cannot wait until someone asks for it.
+SimTime Replica::next_action() {
+  const bool anyone_waits = stretch_left_ == 0 || pending_ == PendingResults::kEnds;
+  return anyone_waits ? front().end : stretch_bound();
 }
 
 /// Plans and launches one batch. True when another one should follow at once, if there is room in
@@ -130,6 +128,8 @@ bool Replica::schedule(SimTime now) {
   push(watch_.observer == nullptr ? start(plan, now) : start_watched(plan, now));
   if (plan.pushes_kv) sink_.on_step_launched(last_begin_, device_free_);
   stretch_left_ = plan.horizon - 1;
+  pending_ = plan.pending;
+  if (pending_ != PendingResults::kNone && watch_.observer != nullptr) stretch_left_ = 0;
   decodes_ = plan.decode_seqs;
   gap_count_ = plan.gap_count;
   context_ = plan.decode_context;
@@ -146,10 +146,10 @@ bool Replica::schedule(SimTime now) {
 
 void Replica::commit(SimTime now) {
   if (in_flight_ > 0) {
-    if (front().gap_count > 0) sink_.on_token_gaps(now - last_done_, front().gap_count);
-    pop();
+    take_results(now);
+  } else {
+    last_done_ = now;
   }
-  last_done_ = now;
   policy_->commit(now);
 #ifndef NDEBUG
   policy_->check_integrity();

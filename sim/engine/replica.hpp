@@ -82,6 +82,7 @@ class Replica {
   /// Steps taken from a stretch, and the blocks they began.
   struct Taken {
     std::int64_t steps = 0, blocks = 0;
+    std::int64_t committed = 0;  ///< steps whose results the policy was told of singly
   };
 
   /// Whom to tell of steps; null observer: nobody.
@@ -128,6 +129,10 @@ class Replica {
   Taken take_until(SimTime until, bool inclusive);
   std::int64_t steps_at_once(SimTime until, bool inclusive) const;
   std::int64_t take_step(SimTime at);
+  std::int64_t settle(SimTime at);
+  void take_results(SimTime at);
+  std::int64_t launch_next(SimTime at);
+  SimTime next_action();
   std::int64_t take_steps(std::int64_t count);
   void grow(KvUsage& kv, std::int64_t blocks, std::int64_t filled) const;
   void grow_kv(std::int64_t blocks, std::int64_t filled);
@@ -178,6 +183,7 @@ class Replica {
   // The stretch: steps of the last plan that are still to be scheduled, and its aggregates at the
   // last one that was.
   std::int64_t stretch_left_ = 0;
+  PendingResults pending_ = PendingResults::kNone;
   std::int64_t decodes_ = 0;
   std::int64_t gap_count_ = 0;
   std::int64_t context_ = 0;

@@ -52,7 +52,9 @@ void Replica::advance(SimTime until, bool inclusive) {
   if (stretch_left_ == 0) return;
   const Taken taken =
       watch_.observer == nullptr ? take_until(until, inclusive) : take_watched(until, inclusive);
-  if (taken.steps > 0) policy_->extend(taken.steps, taken.blocks, last_done_);
+  if (taken.steps > 0) {
+    policy_->extend(taken.steps, taken.committed, taken.blocks, last_done_);
+  }
 }
 
 Replica::Taken Replica::take_until(SimTime until, bool inclusive) {
@@ -60,6 +62,12 @@ Replica::Taken Replica::take_until(SimTime until, bool inclusive) {
   while (stretch_left_ > 0) {
     const SimTime at = front().end;
     if (inclusive ? at > until : at >= until) break;
+    if (pending_ != PendingResults::kNone) {
+      taken.blocks += settle(at);
+      ++taken.steps;
+      ++taken.committed;
+      continue;
+    }
     const std::int64_t count = constant_steps_ ? steps_at_once(until, inclusive) : 0;
     taken.steps += std::max<std::int64_t>(count, 1);
     taken.blocks += count > 1 ? take_steps(count) : take_step(at);
@@ -86,9 +94,27 @@ std::int64_t Replica::steps_at_once(SimTime until, bool inclusive) const {
 /// it begins.
 std::int64_t Replica::take_step(SimTime at) {
   account_kv(at);
+  take_results(at);
+  return launch_next(at);
+}
+
+/// The same where the policy is to hear of the results, which may free KV.
+std::int64_t Replica::settle(SimTime at) {
+  account_kv(at);
+  commit(at);
+  pending_ = PendingResults::kNone;
+  kv_ = policy_->kv_usage();
+  shared_ = policy_->shared_context();
+  return launch_next(at);
+}
+
+void Replica::take_results(SimTime at) {
   if (front().gap_count > 0) sink_.on_token_gaps(at - last_done_, front().gap_count);
   last_done_ = at;
   pop();
+}
+
+std::int64_t Replica::launch_next(SimTime at) {
   --stretch_left_;
   context_ += context_growth_;
   growth_phase_ = growth_phase_ + 1 == growth_period_ ? 0 : growth_phase_ + 1;

@@ -25,6 +25,13 @@ struct KvUsage {
   std::int64_t external = 0;   ///< free slots of no use to the next request
 };
 
+/// What is still to come of the step before, where a decision stands whatever it is.
+enum class PendingResults : std::uint8_t {
+  kNone,  ///< at most tokens of decodes that go on
+  kFirstTokens,
+  kEnds,  ///< of requests, and perhaps first tokens
+};
+
 /// One decided step in aggregates, and for how many steps in a row the decision stands.
 struct StepPlan {
   std::int64_t decode_seqs = 0;
@@ -40,6 +47,8 @@ struct StepPlan {
   /// token, nothing else changes. Horizons above 1 have no chunks, and their results need no
   /// commit() but the last.
   std::int64_t horizon = 1;
+  /// With a horizon above 1: results of the step before this one that need a commit() all the same.
+  PendingResults pending = PendingResults::kNone;
   std::int64_t context_growth = 0;  ///< tokens that decode_context gains per step
   std::int64_t slot_growth = 0;     ///< slots that these tokens fill; blocks begun in a period
   /// Blocks that step j of the horizon (j = 0: this one) begins to fill: block_growth[(growth_phase
@@ -73,8 +82,10 @@ class BatchPolicy {
 
   /// Takes `steps` more steps of the last plan's horizon, and the results of as many, as done; they
   /// begin to fill `blocks` blocks (see block_growth), and the last of these results came at
-  /// `last_done`. REQUIRES: steps < horizon.
-  virtual void extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) = 0;
+  /// `last_done`. `committed` of these results went through commit() since. REQUIRES: steps <
+  /// horizon.
+  virtual void extend(std::int64_t steps, std::int64_t committed, std::int64_t blocks,
+                      SimTime last_done) = 0;
 
   /// Takes in the results of the oldest step not yet committed, finished at `done` (vLLM's
   /// update_from_output()).
@@ -99,6 +110,8 @@ class BatchPolicy {
   /// not ended.
   virtual SequenceOutcome abort(Ticket ticket);
   virtual KvUsage kv_usage() = 0;
+  /// What several running requests hold of the KV pool.
+  virtual SharedContext shared_context() const { return {}; }
   virtual std::int64_t block_size() const = 0;  ///< tokens
   virtual const struct SchedulerCounters& counters() const = 0;
 

@@ -267,6 +267,7 @@ void VllmScheduler::leave_group_after_last_step(SeqId id) {
 void VllmScheduler::fill_plan(const Record& record) {
   plan_.chunks.clear();
   plan_.pushes_kv = false;
+  plan_.pending = PendingResults::kNone;
   set_group_plan(record.group_count);
   for (const Entry& entry : record.entries) {
     plan_.tokens += entry.tokens;
@@ -283,12 +284,13 @@ void VllmScheduler::fill_plan(const Record& record) {
 
 /// For how many steps from this one on the decision stands.
 std::int64_t VllmScheduler::horizon(const Record& record) {
-  if (!record.trivial() || !specials_.empty() || group().count() == 0 || stale_sequences_ > 0 ||
-      log_ != nullptr || has_pipeline()) {
+  if (!record.trivial() || group().count() == 0 || stale_sequences_ > 0 || log_ != nullptr ||
+      has_pipeline()) {
     return 1;
   }
-  const bool results_matter = committed_ < step_ - 1 && !record_of(step_ - 1).trivial();
-  if (results_matter) return 1;
+  const std::optional<PendingResults> pending = pending_results();
+  if (!pending) return 1;
+  plan_.pending = *pending;
   const std::int64_t until_finish = lane_->completions.next(lane_->step) - lane_->step + 1;
   // Each member takes its growth at most once per block_size steps begun: mostly there is no need
   // to count.
@@ -297,12 +299,32 @@ std::int64_t VllmScheduler::horizon(const Record& record) {
   return std::min(until_finish, 1 + group().steps_within(pool_.free(), lane_->step));
 }
 
-void VllmScheduler::extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) {
+/// What the step before is still to bring; nothing when the next decision may hang on it. First
+/// tokens of members and the ends of requests do not, when nobody waits for the room.
+std::optional<PendingResults> VllmScheduler::pending_results() {
+  const bool all_known = committed_ == step_ - 1;
+  if (all_known || record_of(step_ - 1).trivial()) {
+    return specials_.empty() ? std::optional(PendingResults::kNone) : std::nullopt;
+  }
+  for (const Entry& entry : record_of(step_ - 1).entries) {
+    if (!entry.joined) return std::nullopt;
+  }
+  if (specials_.empty()) return PendingResults::kFirstTokens;
+  if (!waiting_.empty() || !skipped_.empty()) return std::nullopt;
+  for (const SeqId id : specials_) {
+    const Sequence& s = store_[id];
+    if (s.outputs + s.placeholders < s.target) return std::nullopt;
+  }
+  return PendingResults::kEnds;
+}
+
+void VllmScheduler::extend(std::int64_t steps, std::int64_t committed, std::int64_t blocks,
+                           SimTime last_done) {
   if (tiers_) tiers_->set_now(last_done);
   take_from_pool(blocks);
   slack_ -= steps * group().slots();
   step_ += steps;
-  committed_ += steps;
+  committed_ += steps - committed;
   lane_->step += steps;
   lane_->planned_as = step_;
   for (const std::int64_t step : {step_ - 1, step_}) {
@@ -315,6 +337,7 @@ void VllmScheduler::extend(std::int64_t steps, std::int64_t blocks, SimTime last
 }
 
 bool VllmScheduler::arrival_matters() const {
+  if (!specials_.empty()) return true;  // whose ends may let it run
   if (running_.size() >= config_.max_num_seqs) return false;
   if (config_.scheduling_policy == SchedulingPolicy::kPriority) return true;
   return waiting_.empty() && skipped_.empty();

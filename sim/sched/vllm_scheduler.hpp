@@ -38,7 +38,8 @@ class VllmScheduler : public BatchPolicy {
 
   void add(const NewSequence& sequence) override;
   const StepPlan& plan(SimTime now) override;
-  void extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) override;
+  void extend(std::int64_t steps, std::int64_t committed, std::int64_t blocks,
+              SimTime last_done) override;
   void commit(SimTime done) override;
   bool live() const override { return !stalled_ && (store_.live() > 0 || finished_since_plan_); }
   bool has_unfinished() const override { return store_.live() > 0; }
@@ -54,6 +55,9 @@ class VllmScheduler : public BatchPolicy {
   void kv_failed(Ticket ticket) override;
   SequenceOutcome abort(Ticket ticket) override;
   KvUsage kv_usage() override;
+  SharedContext shared_context() const override {
+    return {pool_.shared_again() * config_.block_size, pool_.shared_blocks() * config_.block_size};
+  }
   std::int64_t block_size() const override { return config_.block_size; }
   const SchedulerCounters& counters() const override { return counters_; }
   void check_integrity() const override;
@@ -116,6 +120,7 @@ class VllmScheduler : public BatchPolicy {
   void set_group_plan(std::int64_t count);
   void fill_plan(const Record& record);
   std::int64_t horizon(const Record& record);
+  std::optional<PendingResults> pending_results();
   std::int64_t reserved_tokens() const;
   bool allocate(SeqId id, std::int64_t tokens);
   void take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens);
@@ -189,9 +194,6 @@ class VllmScheduler : public BatchPolicy {
 
   bool speculates() const { return config_.speculative.method != SpeculativeMethod::kNone; }
   std::int64_t blocks_for(std::int64_t tokens) const { return demand_.blocks(tokens); }
-  SharedContext shared_context() const {
-    return {pool_.shared_again() * config_.block_size, pool_.shared_blocks() * config_.block_size};
-  }
   Record& record_of(std::int64_t step) {
     return records_[static_cast<std::size_t>(step) & record_mask_];
   }

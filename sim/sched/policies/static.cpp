@@ -26,7 +26,8 @@ class StaticPolicy : public BatchPolicy {
     kept.hash_ids = {};
   }
   const StepPlan& plan(SimTime now) override;
-  void extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) override;
+  void extend(std::int64_t steps, std::int64_t committed, std::int64_t blocks,
+              SimTime last_done) override;
   void commit(SimTime done) override;
   bool live() const override { return has_unfinished(); }
   bool has_unfinished() const override { return !batch_.empty() || !waiting_.empty(); }
@@ -165,7 +166,7 @@ void StaticPolicy::plan_decode() {
   plan_.horizon = until - step_ + 1;
 }
 
-void StaticPolicy::extend(std::int64_t steps, std::int64_t blocks, SimTime) {
+void StaticPolicy::extend(std::int64_t steps, std::int64_t, std::int64_t blocks, SimTime) {
   internal_ += blocks * config_.block_size - steps * group_.slots();
   filled_ += steps * group_.slots();
   step_ += steps;

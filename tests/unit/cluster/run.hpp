@@ -34,8 +34,9 @@ class CheckedPolicy : public BatchPolicy {
     checked([&] { result = &policy_->plan(now); });
     return *result;
   }
-  void extend(std::int64_t steps, std::int64_t blocks, SimTime last_done) override {
-    checked([&] { policy_->extend(steps, blocks, last_done); });
+  void extend(std::int64_t steps, std::int64_t committed, std::int64_t blocks,
+              SimTime last_done) override {
+    checked([&] { policy_->extend(steps, committed, blocks, last_done); });
   }
   void commit(SimTime done) override {
     checked([&] { policy_->commit(done); });
@@ -53,6 +54,7 @@ class CheckedPolicy : public BatchPolicy {
     checked([&] { policy_->kv_arrived(ticket); });
   }
   KvUsage kv_usage() override { return policy_->kv_usage(); }
+  SharedContext shared_context() const override { return policy_->shared_context(); }
   void kv_failed(Ticket ticket) override {
     checked([&] { policy_->kv_failed(ticket); });
   }
