@@ -107,7 +107,7 @@ void Replica::run(SimTime now) {
 
 /// When there is something to do that cannot wait until someone asks for it.
 SimTime Replica::next_action() {
-  const bool anyone_waits = stretch_left_ == 0 || pending_ == PendingResults::kEnds;
+  const bool anyone_waits = stretch_left_ == 0 || front().results == StepResults::kEnds;
   return anyone_waits ? front().end : stretch_bound();
 }
 
@@ -115,6 +115,7 @@ SimTime Replica::next_action() {
 /// flight.
 bool Replica::schedule(SimTime now) {
   const StepPlan& plan = policy_->plan(now);
+  plan_ = &plan;
   kv_ = plan.kv;
   note_peak();
   const bool unfinished = policy_->has_unfinished();
@@ -125,21 +126,13 @@ bool Replica::schedule(SimTime now) {
     waiting_for_arrival_ = unfinished && wait_for_arrivals_ && arrivals_expected_;
     return unfinished && !waiting_for_arrival_;
   }
-  push(watch_.observer == nullptr ? start(plan, now) : start_watched(plan, now));
+  if (watch_.observer == nullptr) {
+    start(plan, now);
+  } else {
+    start_watched(plan, now);
+  }
   if (plan.pushes_kv) sink_.on_step_launched(last_begin_, device_free_);
-  stretch_left_ = plan.horizon - 1;
-  pending_ = plan.pending;
-  if (pending_ != PendingResults::kNone && watch_.observer != nullptr) stretch_left_ = 0;
-  decodes_ = plan.decode_seqs;
-  gap_count_ = plan.gap_count;
-  context_ = plan.decode_context;
-  context_growth_ = plan.context_growth;
-  slot_growth_ = plan.slot_growth;
-  shared_ = plan.shared;
-  block_growth_ = plan.block_growth;
-  growth_phase_ = plan.growth_phase;
-  growth_period_ = plan.growth_period;
-  growth_was_reserved_ = plan.growth_was_reserved;
+  begin_stretch(plan);
   if (has_pipeline()) return plan.tokens > 0 && front().end > now;
   return plan.tokens > 0 || unfinished;
 }
@@ -156,38 +149,33 @@ void Replica::commit(SimTime now) {
 #endif
 }
 
-Replica::Flight Replica::start(const StepPlan& plan, SimTime now) {
+void Replica::start(const StepPlan& plan, SimTime now) {
   if (plan.tokens == 0) {  // an empty batch takes no time, but waits its turn
     device_free_ = std::max(device_free_, now);
-    return {device_free_, 0, device_free_};
+    last_begin_ = device_free_;
+    push(device_free_, 0);
+    return;
   }
-  ++stats_.steps;
-  stats_.scheduled_seqs += plan.decode_seqs + std::ssize(plan.chunks);
-  stats_.scheduled_tokens += plan.tokens;
   cool(now + host_step_);
   const bool plain_decodes = !has_pipeline() && plan.transfer.ns() == 0 && plan.chunks.empty() &&
                              plan.decode_tokens == plan.decode_seqs &&
                              plan.sampled == plan.decode_seqs;
   if (plain_decodes) {
-    const DecodeStep step =
-        cost_->decode_step(plan.decode_seqs, plan.decode_context, plan.shared, heat_);
-    attention_seconds_ += step.attention_s;
-    decode_context_sum_ += static_cast<double>(plan.decode_context);
-    constant_step_ = step;
-    count_rest(step.rest, plan.decode_seqs, 1);
-    const SimTime end = launch(now, step.total);
-    return {end, plan.gap_count, last_begin_};
+    launch_decodes(now, plan.decode_seqs, plan.decode_context, plan.gap_count);
+    return;
   }
+  ++stats_.steps;
+  stats_.scheduled_seqs += plan.decode_seqs + std::ssize(plan.chunks);
+  stats_.scheduled_tokens += plan.tokens;
   const StepCost cost = cost_->price(plan.shape(), heat_);
   sums_.add(cost, 1);
   if (has_pipeline()) {
-    const SimTime end = launch_pipelined(cost, now);
-    return {end, 0, last_begin_};
+    push(launch_pipelined(cost, now), 0);
+    return;
   }
   const SimTime total = with_transfer(plan, cost.total);
   heat_ = cost_->next_heat(heat_, cost.compute_bound_s, total);
-  const SimTime end = launch(now, total);
-  return {end, plan.gap_count, last_begin_};
+  push(launch(now, total), plan.gap_count);
 }
 
 /// The length of a step whose kernels take `compute`: KV is moved before them, or beside them.
@@ -284,8 +272,8 @@ EngineStats Replica::stats_at_death(SimTime now) {
   EngineStats result = stats(now);
   double lost_s = 0;
   for (std::size_t i = 0; i < in_flight_; ++i) {
-    const SimTime begin = std::max(flights_[i].begin, now);
-    if (flights_[i].end > begin) lost_s += (flights_[i].end - begin).seconds();
+    const SimTime begin = std::max(flight(i).begin, now);
+    if (flight(i).end > begin) lost_s += (flight(i).end - begin).seconds();
   }
   const double busy_s = result.busy.seconds();
   if (busy_s == 0) return result;

@@ -70,6 +70,7 @@ class Replica {
     SimTime end;
     std::int64_t gap_count = 0;
     SimTime begin;
+    StepResults results = StepResults::kTokens;
   };
 
   /// Parts of decode steps that are not in stats_ yet: batch sizes come and go, so those of a few
@@ -108,7 +109,7 @@ class Replica {
   void run(SimTime now);
   bool schedule(SimTime now);
   void commit(SimTime now);
-  Flight start(const StepPlan& plan, SimTime now);
+  void start(const StepPlan& plan, SimTime now);
   SimTime launch(SimTime now, SimTime duration);
   SimTime launch_pipelined(const StepCost& cost, SimTime now);
   bool has_pipeline() const { return has_pipeline_; }
@@ -127,12 +128,20 @@ class Replica {
 
   void advance(SimTime until, bool inclusive);
   Taken take_until(SimTime until, bool inclusive);
+  bool settled() const;
+  const DecodeStep& constant_step(std::int64_t seqs);
   std::int64_t steps_at_once(SimTime until, bool inclusive) const;
   std::int64_t take_step(SimTime at);
   std::int64_t settle(SimTime at);
   void take_results(SimTime at);
   std::int64_t launch_next(SimTime at);
+  void launch_decodes(SimTime now, std::int64_t seqs, std::int64_t context, std::int64_t gap_count);
+  void begin_stretch(const StepPlan& plan);
   SimTime next_action();
+  /// Where the plan's block_growth tells of the step after the last one.
+  std::int64_t next_phase() const {
+    return growth_phase_ + 1 == block_size_.tokens() ? 0 : growth_phase_ + 1;
+  }
   std::int64_t take_steps(std::int64_t count);
   void grow(KvUsage& kv, std::int64_t blocks, std::int64_t filled) const;
   void grow_kv(std::int64_t blocks, std::int64_t filled);
@@ -145,17 +154,29 @@ class Replica {
   // watched.cpp
   Taken take_watched(SimTime until, bool inclusive);
   Taken take_piece(SimTime at, SimTime until, bool inclusive);
-  Flight start_watched(const StepPlan& plan, SimTime now);
+  void start_watched(const StepPlan& plan, SimTime now);
   StepReport open_report(SimTime scheduled, bool runs) const;
   void close_report(StepReport& report, const StepSums& before);
   StepSums sums_seen(std::int64_t decodes) const;
 
-  Flight& front() { return flights_[0]; }
-  const Flight& front() const { return flights_[0]; }
-  void push(Flight flight) { flights_[in_flight_++] = flight; }
+  /// The oldest first.
+  Flight& flight(std::size_t i) { return flights_[(first_flight_ + i) % flights_.size()]; }
+  const Flight& flight(std::size_t i) const {
+    return flights_[(first_flight_ + i) % flights_.size()];
+  }
+  const Flight& front() const { return flight(0); }
+  /// Field by field: a struct that is put together elsewhere and copied in whole waits for the
+  /// stores of its parts.
+  void push(SimTime end, std::int64_t gap_count) {
+    Flight& last = flight(in_flight_++);
+    last.results = StepResults::kTokens;
+    last.end = end;
+    last.gap_count = gap_count;
+    last.begin = last_begin_;
+  }
   void pop() {
     --in_flight_;
-    for (std::size_t i = 0; i < in_flight_; ++i) flights_[i] = flights_[i + 1];
+    first_flight_ = (first_flight_ + 1) % flights_.size();
   }
 
   std::unique_ptr<BatchPolicy> policy_;
@@ -167,9 +188,10 @@ class Replica {
   bool waiting_for_arrival_ = false;
   std::size_t max_in_flight_;
   bool constant_steps_;
-  std::int64_t block_size_;
+  BlockSize block_size_;
 
-  std::array<Flight, kMostPipelineStages> flights_;  ///< the oldest first
+  std::array<Flight, kMostPipelineStages> flights_;  ///< a ring
+  std::size_t first_flight_ = 0;
   std::size_t in_flight_ = 0;
   std::vector<StageRun> stages_;  ///< what each stage did last; one without a pipeline
   bool has_pipeline_;
@@ -180,21 +202,13 @@ class Replica {
   SimTime last_action_;
   Heat heat_;
 
-  // The stretch: steps of the last plan that are still to be scheduled, and its aggregates at the
-  // last one that was.
-  std::int64_t stretch_left_ = 0;
-  PendingResults pending_ = PendingResults::kNone;
-  std::int64_t decodes_ = 0;
-  std::int64_t gap_count_ = 0;
-  std::int64_t context_ = 0;
-  std::int64_t context_growth_ = 0;
-  std::int64_t slot_growth_ = 0;
-  SharedContext shared_;
-  const std::int32_t* block_growth_ = nullptr;
-  std::int64_t growth_phase_ = 0;
-  std::int64_t growth_period_ = 1;
-  bool growth_was_reserved_ = false;
-  DecodeStep constant_step_;  ///< the price of each step, where it does not depend on the context
+  // The last plan, and where its stretch has come.
+  const StepPlan* plan_ = nullptr;   ///< the policy's
+  std::int64_t stretch_left_ = 0;    ///< steps that are still to be scheduled
+  std::int64_t context_ = 0;         ///< before the next one
+  std::int64_t growth_phase_ = 0;    ///< of the last one
+  DecodeStep constant_step_;         ///< the price of a step of constant_seqs_ decodes, where it
+  std::int64_t constant_seqs_ = -1;  ///< does not depend on their context
 
   Watch watch_;
   std::int64_t steps_without_output_ = 0;

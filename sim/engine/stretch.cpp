@@ -10,9 +10,9 @@ namespace {
 /// steps.
 struct BlockGrowth {
   const std::int32_t* table;
-  std::int64_t period;
+  BlockSize block_size;
   std::int64_t phase;  ///< of the step before the first
-  std::int64_t cycle;  ///< blocks begun in `period` steps
+  std::int64_t cycle;  ///< blocks begun in block_size steps
 
   struct Sums {
     std::int64_t after_last = 0;  ///< G(steps)
@@ -21,27 +21,23 @@ struct BlockGrowth {
 
   /// G(j) is the number of blocks begun in the first j steps.
   Sums over(std::int64_t steps) const {
-    const std::int64_t cycles = steps / period;
+    const std::int64_t period = block_size.tokens();
+    const std::int64_t cycles = block_size.full(steps);
     const std::int64_t left = steps - cycles * period;
-    const Sums tail = within_cycle(left);
-    if (cycles == 0) return {tail.after_last, tail.sum - tail.after_last};
-    const std::int64_t last = cycles * cycle + tail.after_last;
-    const std::int64_t all = cycle * period * (cycles * (cycles - 1) / 2) +
-                             cycles * within_cycle(period).sum + left * cycles * cycle + tail.sum;
-    return {last, all - last};
-  }
-
- private:
-  /// G(steps) and G(1) + ... + G(steps) for steps <= period.
-  Sums within_cycle(std::int64_t steps) const {
-    const std::int32_t* begun = table + phase + 1;
-    std::int64_t blocks = 0;
-    std::int64_t weighted = 0;
-    for (std::int64_t r = 0; r < steps; ++r) {
+    const std::int32_t* const begun = table + phase + 1;
+    std::int64_t blocks = 0;  // G(left)
+    std::int64_t area = 0;    // G(1) + ... + G(left)
+    for (std::int64_t r = 0; r < left; ++r) {
       blocks += begun[r];
-      weighted += begun[r] * (steps - r);
+      area += begun[r] * (left - r);
     }
-    return {blocks, weighted};
+    if (cycles == 0) return {blocks, area - blocks};
+    std::int64_t whole = area + (period - left) * blocks;  // G(1) + ... + G(period)
+    for (std::int64_t r = left; r < period; ++r) whole += begun[r] * (period - r);
+    const std::int64_t last = cycles * cycle + blocks;
+    const std::int64_t all = cycle * period * (cycles * (cycles - 1) / 2) + cycles * whole +
+                             left * cycles * cycle + area;
+    return {last, all - last};
   }
 };
 
@@ -62,10 +58,10 @@ Replica::Taken Replica::take_until(SimTime until, bool inclusive) {
   while (stretch_left_ > 0) {
     const SimTime at = front().end;
     if (inclusive ? at > until : at >= until) break;
-    if (pending_ != PendingResults::kNone) {
-      taken.blocks += settle(at);
+    if (!settled()) {
       ++taken.steps;
       ++taken.committed;
+      taken.blocks += settle(at);
       continue;
     }
     const std::int64_t count = constant_steps_ ? steps_at_once(until, inclusive) : 0;
@@ -75,13 +71,46 @@ Replica::Taken Replica::take_until(SimTime until, bool inclusive) {
   return taken;
 }
 
+void Replica::begin_stretch(const StepPlan& plan) {
+  stretch_left_ = plan.stretch.steps;
+  if (stretch_left_ == 0) return;
+  const bool brings_more =
+      plan.results != StepResults::kTokens || plan.results_before != StepResults::kTokens;
+  if (brings_more) {
+    if (watch_.observer != nullptr) stretch_left_ = 0;  // each step is told of singly
+    flight(in_flight_ - 1).results = plan.results;
+    if (in_flight_ > 1) flight(in_flight_ - 2).results = plan.results_before;
+  }
+  context_ = plan.stretch.context;
+  growth_phase_ = plan.stretch.growth_phase;
+  if (constant_steps_) constant_step(plan.stretch.seqs);
+}
+
+/// Whether the batches in flight bring nothing that the policy has to be told of singly.
+bool Replica::settled() const {
+  return front().results == StepResults::kTokens &&
+         (in_flight_ == 1 || flight(1).results == StepResults::kTokens);
+}
+
+const DecodeStep& Replica::constant_step(std::int64_t seqs) {
+  if (seqs != constant_seqs_) {
+    const DecodeStep step = cost_->decode_step(seqs, 0, {}, heat_);
+    constant_step_.total = step.total;
+    constant_step_.attention_s = step.attention_s;
+    constant_step_.rest = step.rest;
+    constant_seqs_ = seqs;
+  }
+  return constant_step_;
+}
+
 /// How many steps of equal period lie before `until`; 0 when they have to be taken singly.
 std::int64_t Replica::steps_at_once(SimTime until, bool inclusive) const {
   SimTime period = constant_step_.total;
-  if (flights_[0].gap_count != gap_count_) return 0;
+  const std::int64_t gap_count = plan_->stretch.gap_count;
+  if (front().gap_count != gap_count) return 0;
   if (max_in_flight_ == 1) {
     period += host_step_;
-  } else if (flights_[1].gap_count != gap_count_ || flights_[1].end - flights_[0].end != period ||
+  } else if (flight(1).gap_count != gap_count || flight(1).end - front().end != period ||
              period < host_step_) {
     return 0;
   }
@@ -100,11 +129,10 @@ std::int64_t Replica::take_step(SimTime at) {
 
 /// The same where the policy is to hear of the results, which may free KV.
 std::int64_t Replica::settle(SimTime at) {
+  const bool ends = front().results == StepResults::kEnds;
   account_kv(at);
   commit(at);
-  pending_ = PendingResults::kNone;
-  kv_ = policy_->kv_usage();
-  shared_ = policy_->shared_context();
+  if (ends) kv_ = plan_->kv;
   return launch_next(at);
 }
 
@@ -115,70 +143,82 @@ void Replica::take_results(SimTime at) {
 }
 
 std::int64_t Replica::launch_next(SimTime at) {
+  const Stretch& stretch = plan_->stretch;
   --stretch_left_;
-  context_ += context_growth_;
-  growth_phase_ = growth_phase_ + 1 == growth_period_ ? 0 : growth_phase_ + 1;
-  const std::int64_t blocks = block_growth_[growth_phase_];
-  grow_kv(blocks, slot_growth_);
+  growth_phase_ = next_phase();
+  const std::int64_t blocks = stretch.block_growth[growth_phase_];
+  grow_kv(blocks, stretch.slot_growth);
   cool(at + host_step_);
-  const DecodeStep step =
-      constant_steps_ ? constant_step_ : cost_->decode_step(decodes_, context_, shared_, heat_);
-  ++stats_.steps;
-  stats_.scheduled_seqs += decodes_;
-  stats_.scheduled_tokens += decodes_;
-  attention_seconds_ += step.attention_s;
-  decode_context_sum_ += static_cast<double>(context_);
-  count_rest(step.rest, decodes_, 1);
-  const SimTime end = launch(at, step.total);
-  push({end, gap_count_, last_begin_});
+  launch_decodes(at, stretch.seqs, context_, stretch.gap_count);
+  context_ += stretch.context_growth;
   return blocks;
+}
+
+/// A step of `seqs` decodes with `context` tokens computed before, scheduled `now`.
+void Replica::launch_decodes(SimTime now, std::int64_t seqs, std::int64_t context,
+                             std::int64_t gap_count) {
+  const DecodeStep step = constant_steps_ ? constant_step(seqs)
+                                          : cost_->decode_step(seqs, context, plan_->shared, heat_);
+  ++stats_.steps;
+  stats_.scheduled_seqs += seqs;
+  stats_.scheduled_tokens += seqs;
+  attention_seconds_ += step.attention_s;
+  decode_context_sum_ += static_cast<double>(context);
+  count_rest(step.rest, seqs, 1);
+  push(launch(now, step.total), gap_count);
 }
 
 /// The same for `count` steps of equal length.
 std::int64_t Replica::take_steps(std::int64_t count) {
+  const Stretch& stretch = plan_->stretch;
   const SimTime period =
       max_in_flight_ == 1 ? constant_step_.total + host_step_ : constant_step_.total;
   const SimTime first = front().end;
   account_kv(first);
-  if (gap_count_ > 0 && first - last_done_ == period) {
-    sink_.on_token_gaps(period, gap_count_ * count);
-  } else if (gap_count_ > 0) {
-    sink_.on_token_gaps(first - last_done_, gap_count_);
-    sink_.on_token_gaps(period, gap_count_ * (count - 1));
+  if (stretch.gap_count > 0 && first - last_done_ == period) {
+    sink_.on_token_gaps(period, stretch.gap_count * count);
+  } else if (stretch.gap_count > 0) {
+    sink_.on_token_gaps(first - last_done_, stretch.gap_count);
+    sink_.on_token_gaps(period, stretch.gap_count * (count - 1));
   }
   last_done_ = last_action_ = first + period * (count - 1);
 
   const BlockGrowth::Sums blocks =
-      BlockGrowth{block_growth_, growth_period_, growth_phase_, slot_growth_}.over(count);
+      BlockGrowth{stretch.block_growth, block_size_, growth_phase_, stretch.slot_growth}.over(
+          count);
   KvUsage between{kv_.allocated * (count - 1), kv_.internal * (count - 1),
                   kv_.reserved * (count - 1), kv_.external * (count - 1)};
-  grow(between, blocks.sum, slot_growth_ * (count * (count - 1) / 2));
+  grow(between, blocks.sum, stretch.slot_growth * (count * (count - 1) / 2));
   add_kv(period.ns(), between);
-  grow_kv(blocks.after_last, slot_growth_ * count);
+  grow_kv(blocks.after_last, stretch.slot_growth * count);
 
   stats_.steps += count;
-  stats_.scheduled_seqs += decodes_ * count;
-  stats_.scheduled_tokens += decodes_ * count;
-  const std::int64_t growths = count * (count + 1) / 2;
-  decode_context_sum_ += static_cast<double>(context_ * count + context_growth_ * growths);
-  context_ += context_growth_ * count;
-  growth_phase_ = (growth_phase_ + count) % growth_period_;
+  stats_.scheduled_seqs += stretch.seqs * count;
+  stats_.scheduled_tokens += stretch.seqs * count;
+  const std::int64_t growths = count * (count - 1) / 2;
+  decode_context_sum_ += static_cast<double>(context_ * count + stretch.context_growth * growths);
+  context_ += stretch.context_growth * count;
+  growth_phase_ = block_size_.mod_floor(growth_phase_ + count);
   attention_seconds_ += constant_step_.attention_s * static_cast<double>(count);
-  count_rest(constant_step_.rest, decodes_, count);
+  count_rest(constant_step_.rest, stretch.seqs, count);
   sums_.busy += constant_step_.total * count;
   if (max_in_flight_ == 1) exposed_host_ += host_step_ * count;
   stretch_left_ -= count;
   for (std::size_t i = 0; i < in_flight_; ++i) {
-    flights_[i].begin += period * count;
-    flights_[i].end += period * count;
+    flight(i).begin += period * count;
+    flight(i).end += period * count;
   }
   device_free_ += period * count;
   return blocks.after_last;
 }
 
 void Replica::grow(KvUsage& kv, std::int64_t blocks, std::int64_t filled) const {
-  const std::int64_t slots = blocks * block_size_;
-  (growth_was_reserved_ ? kv.reserved : kv.allocated) += growth_was_reserved_ ? -slots : slots;
+  const std::int64_t slots = blocks * block_size_.tokens();
+  if (plan_->stretch.growth_was_reserved) {
+    kv.reserved -= slots;
+  } else {
+    kv.allocated += slots;
+  }
   kv.internal += slots - filled;
 }
 
@@ -222,8 +262,8 @@ SimTime Replica::stretch_bound() {
   const SimTime shortest =
       constant_steps_
           ? constant_step_.total
-          : cost_->decode_step(decodes_, context_ + context_growth_, shared_, rested).total;
-  const SimTime last_known = in_flight_ > 1 ? flights_[1].end : flights_[0].end;
+          : cost_->decode_step(plan_->stretch.seqs, context_, plan_->shared, rested).total;
+  const SimTime last_known = in_flight_ > 1 ? flight(1).end : flight(0).end;
   const std::int64_t unknown = in_flight_ > 1 ? stretch_left_ - 1 : stretch_left_;
   return last_known + shortest * unknown;
 }

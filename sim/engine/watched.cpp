@@ -16,14 +16,14 @@ Replica::Taken Replica::take_watched(SimTime until, bool inclusive) {
     const SimTime at = front().end;
     if (inclusive ? at > until : at >= until) break;
     StepReport report = open_report(at, true);
-    report.decode_seqs = report.decode_tokens = decodes_;
-    report.context_growth = context_growth_;
-    report.decode_context = context_ + context_growth_;
+    const Stretch& stretch = plan_->stretch;
+    report.decode_seqs = report.decode_tokens = stretch.seqs;
+    report.context_growth = stretch.context_growth;
+    report.decode_context = context_;
     report.kv = kv_;
-    const std::int64_t next = growth_phase_ + 1 == growth_period_ ? 0 : growth_phase_ + 1;
-    grow(report.kv, block_growth_[next], slot_growth_);
+    grow(report.kv, stretch.block_growth[next_phase()], stretch.slot_growth);
     account_kv(at);
-    const StepSums before = sums_seen(decodes_);
+    const StepSums before = sums_seen(stretch.seqs);
     const KvLevels kv_before{allocated_ns_, internal_ns_, reserved_ns_};
     const Taken taken = take_piece(at, until, inclusive);
     report.kv_integral = {allocated_ns_ - kv_before.allocated, internal_ns_ - kv_before.internal,
@@ -47,21 +47,19 @@ Replica::Taken Replica::take_piece(SimTime at, SimTime until, bool inclusive) {
   return take_until(until, inclusive);
 }
 
-Replica::Flight Replica::start_watched(const StepPlan& plan, SimTime now) {
+void Replica::start_watched(const StepPlan& plan, SimTime now) {
   StepReport report = open_report(now, plan.tokens > 0);
   report.steps = plan.tokens > 0 ? 1 : 0;
   report.decode_seqs = plan.decode_seqs;
   report.decode_tokens = plan.decode_tokens;
   report.decode_context = plan.decode_context;
-  report.context_growth = plan.context_growth;
   report.chunks = plan.chunks;
   report.kv = report.kv_last = plan.kv;
   const StepSums before = sums_seen(plan.decode_seqs);
-  const Flight flight = start(plan, now);
+  start(plan, now);
   if (plan.tokens > 0) report.begin = last_begin_;
   if (has_pipeline() && plan.tokens > 0) report.stages = stages_;
   close_report(report, before);
-  return flight;
 }
 
 void Replica::report_level(SimTime now) {

@@ -25,14 +25,31 @@ struct KvUsage {
   std::int64_t external = 0;   ///< free slots of no use to the next request
 };
 
-/// What is still to come of the step before, where a decision stands whatever it is.
-enum class PendingResults : std::uint8_t {
-  kNone,  ///< at most tokens of decodes that go on
-  kFirstTokens,
-  kEnds,  ///< of requests, and perhaps first tokens
+/// What the results of a step bring beside one more token of each decode.
+enum class StepResults : std::uint8_t {
+  kTokens,       ///< nothing
+  kFirstTokens,  ///< of requests, too
+  kEnds,         ///< of requests, too
 };
 
-/// One decided step in aggregates, and for how many steps in a row the decision stands.
+/// Steps that a plan decides along with its own: every one of the same decodes gets one more token
+/// in each, nothing else changes.
+struct Stretch {
+  std::int64_t steps = 0;
+  std::int64_t seqs = 0;            ///< decodes
+  std::int64_t gap_count = 0;       ///< of these, the ones whose token ends a gap
+  std::int64_t context = 0;         ///< tokens computed before the first step, summed over them
+  std::int64_t context_growth = 0;  ///< tokens that this gains per step
+  std::int64_t slot_growth = 0;     ///< slots that these tokens fill; blocks begun in block_size()
+                                    ///< steps
+  /// Blocks that step j begins to fill (j = 0: the plan's own): block_growth[(growth_phase + j) %
+  /// block_size()]. The table holds two such periods.
+  const std::int32_t* block_growth = nullptr;
+  std::int64_t growth_phase = 0;
+  bool growth_was_reserved = false;  ///< these blocks were allocated before, else they are now
+};
+
+/// One decided step in aggregates, and for how many steps after it the decision stands.
 struct StepPlan {
   std::int64_t decode_seqs = 0;
   std::int64_t decode_tokens = 0;
@@ -42,25 +59,17 @@ struct StepPlan {
   std::int64_t gap_count = 0;  ///< decodes whose previous token came with the step before
   std::int64_t tokens = 0;     ///< in all
   SharedContext shared;        ///< prefix hits that several running sequences hold
-
-  /// This step and the `horizon - 1` after it are the same decision: every decode gets one more
-  /// token, nothing else changes. Horizons above 1 have no chunks, and their results need no
-  /// commit() but the last.
-  std::int64_t horizon = 1;
-  /// With a horizon above 1: results of the step before this one that need a commit() all the same.
-  PendingResults pending = PendingResults::kNone;
-  std::int64_t context_growth = 0;  ///< tokens that decode_context gains per step
-  std::int64_t slot_growth = 0;     ///< slots that these tokens fill; blocks begun in a period
-  /// Blocks that step j of the horizon (j = 0: this one) begins to fill: block_growth[(growth_phase
-  /// + j) % period]. The table holds two periods.
-  const std::int32_t* block_growth = nullptr;
-  std::int64_t growth_phase = 0;
-  std::int64_t growth_period = 1;
-  bool growth_was_reserved = false;  ///< these blocks were allocated before, else they are now
-  KvUsage kv;                        ///< after this step's allocations
+  KvUsage kv;                  ///< after this step's allocations
   SimTime transfer;  ///< of KV moved for this step: copies within HBM, to and from the host
   bool transfer_overlaps = false;  ///< beside the step's kernels instead of before them
   bool pushes_kv = false;          ///< on_kv_planned() was told of it
+
+  /// What follows unless an arrival changes it. Its steps need no plan() and their results no
+  /// commit(). Those of this step and of the one before it do, unless they are kTokens; a commit()
+  /// that brings kEnds also brings `kv` and `shared` up to date.
+  Stretch stretch;
+  StepResults results = StepResults::kTokens;         ///< of this step; with a stretch only
+  StepResults results_before = StepResults::kTokens;  ///< of the step before; likewise
 
   StepShape shape() const {
     return {decode_seqs, decode_tokens, decode_context, chunks, sampled, shared};
@@ -80,10 +89,9 @@ class BatchPolicy {
   /// budget.
   virtual const StepPlan& plan(SimTime now) = 0;
 
-  /// Takes `steps` more steps of the last plan's horizon, and the results of as many, as done; they
-  /// begin to fill `blocks` blocks (see block_growth), and the last of these results came at
-  /// `last_done`. `committed` of these results went through commit() since. REQUIRES: steps <
-  /// horizon.
+  /// Takes `steps` steps of the last plan's stretch as planned, and as many results as taken in, of
+  /// which `committed` went through commit(); the steps begin to fill `blocks` blocks, and the last
+  /// of the results came at `last_done`. REQUIRES: no more steps than the stretch has.
   virtual void extend(std::int64_t steps, std::int64_t committed, std::int64_t blocks,
                       SimTime last_done) = 0;
 
@@ -110,8 +118,6 @@ class BatchPolicy {
   /// not ended.
   virtual SequenceOutcome abort(Ticket ticket);
   virtual KvUsage kv_usage() = 0;
-  /// What several running requests hold of the KV pool.
-  virtual SharedContext shared_context() const { return {}; }
   virtual std::int64_t block_size() const = 0;  ///< tokens
   virtual const struct SchedulerCounters& counters() const = 0;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,7 @@ class SequenceStore {
       const SeqId id = unused_.back();
       unused_.pop_back();
       const std::uint64_t generation = slots_[id].generation + 1;
-      slots_[id] = Sequence{};
-      slots_[id].generation = generation;
+      std::construct_at(&slots_[id])->generation = generation;
       return id;
     }
     slots_.emplace_back();

@@ -8,6 +8,10 @@ namespace servesim {
 void VllmScheduler::commit(SimTime done) {
   ++committed_;
   Record& record = record_of(committed_);
+  if (record.trivial() && config_.async_scheduling && log_ == nullptr) {
+    record.lane->last_done = done;
+    return;
+  }
   finished_.clear();
   if (has_pipeline() && record.lane != nullptr) {
     record.lane->busy = false;
@@ -27,6 +31,10 @@ void VllmScheduler::commit(SimTime done) {
   if (speculates() && !config_.async_scheduling) propose_drafts(record);
   if (log_ != nullptr) log_results(record, done);
   if (record.lane != nullptr) record.lane->last_done = done;
+  if (plan_.results_before != StepResults::kEnds) return;
+  plan_.results_before = StepResults::kTokens;
+  plan_.kv = kv_usage();
+  plan_.shared = shared_context();
 }
 
 void VllmScheduler::take_result(const Entry& entry, LoggedStep& logged, SimTime done) {

@@ -33,14 +33,12 @@ VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, 
     tiers_ = std::make_unique<OffloadTiers>(config_.offload, pool_.contents(), counters_.offload);
     pool_.tell(tiers_.get());
   }
-  plan_.block_growth = group().growth_table();
-  plan_.growth_period = config_.block_size;
-  plan_.growth_was_reserved = regions_.has_value();
+  plan_.stretch.block_growth = group().growth_table();
+  plan_.stretch.growth_was_reserved = regions_.has_value();
   plan_.transfer_overlaps = config_.moves.overlaps_compute;
 }
 
-void VllmScheduler::Record::reset(std::int64_t new_step, DecodeLane& its_lane) {
-  step = new_step;
+void VllmScheduler::Record::reset(DecodeLane& its_lane) {
   lane = &its_lane;
   lane_step = its_lane.step;
   group_count = 0;
@@ -83,7 +81,7 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   finished_since_plan_ = false;
   stalled_ = false;
   Record& record = record_of(step_);
-  record.reset(step_, *lane_);
+  record.reset(*lane_);
   if (plan_plain_decodes(record)) return plan_;
   Decision decision{record, config_.max_num_batched_tokens};
   if (config_.async_scheduling) retire_predicted();
@@ -97,7 +95,7 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   plan_.kv = kv_usage();
   price_moves();
   plan_.shared = shared_context();
-  plan_.horizon = decision.preempted ? 1 : horizon(record);
+  plan_stretch(record, decision.preempted);
   stalled_ = plan_.tokens == 0 && running_.size() == 0 && depends_on_others();
   return plan_;
 }
@@ -121,34 +119,42 @@ void VllmScheduler::hold_lane(Record& record) {
 }
 
 /// The most frequent decision, taken without looking further: nobody waits, everybody who runs is a
-/// member, all have room. False, with nothing changed, when it is not that.
+/// member or at its end, all have room. False when it is not that.
 bool VllmScheduler::plan_plain_decodes(Record& record) {
+  if (!specials_.empty() || !waiting_.empty() || !skipped_.empty() || log_ != nullptr) return false;
+  if (config_.async_scheduling) retire_predicted();
   const std::int64_t count = group().count();
-  if (count == 0 || !specials_.empty() || !waiting_.empty() || !skipped_.empty() || log_ != nullptr)
-    return false;
-  if (count > config_.max_num_batched_tokens) return false;
-  if (config_.async_scheduling && lane_->completions.due(lane_->step - 1) != kNoSeq) return false;
+  if (count == 0 || count > config_.max_num_batched_tokens || !specials_only_end()) return false;
   const std::int64_t growth = group().growth(lane_->step);
   if (growth > pool_.free()) return false;
   take_from_pool(growth);
   slack_ -= group().slots();
   lane_->busy = has_pipeline();
   record.group_count = count;
-  fill_plan(record);
-  plan_.kv = kv_usage();
+  set_group_plan(count);
   plan_.transfer = SimTime(0);
+  plan_.kv = kv_usage();
   plan_.shared = shared_context();
-  plan_.horizon = horizon(record);
+  plan_stretch(record, false);
   return true;
 }
 
+/// Whether those outside the group only wait for the last token that is in flight.
+bool VllmScheduler::specials_only_end() const {
+  for (const SeqId id : specials_) {
+    const Sequence& s = store_[id];
+    if (s.outputs + s.placeholders < s.target) return false;
+  }
+  return true;
+}
+
+/// The plan of a step in which only the group is scheduled.
 void VllmScheduler::set_group_plan(std::int64_t count) {
-  plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.context_growth = plan_.tokens =
-      count;
+  plan_.chunks.clear();
+  plan_.pushes_kv = false;
+  plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.tokens = count;
   plan_.gap_count = has_pipeline() ? 0 : count;
-  plan_.slot_growth = group().slots();
   plan_.decode_context = group().context(lane_->step);
-  plan_.growth_phase = static_cast<std::int64_t>(group().phase(lane_->step));
 }
 
 /// A member whose last token is in flight stays in the running list, with its blocks, until that
@@ -265,9 +271,6 @@ void VllmScheduler::leave_group_after_last_step(SeqId id) {
 }
 
 void VllmScheduler::fill_plan(const Record& record) {
-  plan_.chunks.clear();
-  plan_.pushes_kv = false;
-  plan_.pending = PendingResults::kNone;
   set_group_plan(record.group_count);
   for (const Entry& entry : record.entries) {
     plan_.tokens += entry.tokens;
@@ -282,40 +285,55 @@ void VllmScheduler::fill_plan(const Record& record) {
   }
 }
 
-/// For how many steps from this one on the decision stands.
-std::int64_t VllmScheduler::horizon(const Record& record) {
-  if (!record.trivial() || group().count() == 0 || stale_sequences_ > 0 || log_ != nullptr ||
-      has_pipeline()) {
-    return 1;
+/// The steps that can be planned along with this one, if any.
+void VllmScheduler::plan_stretch(const Record& record, bool preempted) {
+  Stretch& stretch = plan_.stretch;
+  stretch.steps = 0;
+  plan_.results = plan_.results_before = StepResults::kTokens;
+  if (preempted || stale_sequences_ > 0 || group().count() == 0 || log_ != nullptr ||
+      has_pipeline() || !results_decide_nothing(record)) {
+    return;
   }
-  const std::optional<PendingResults> pending = pending_results();
-  if (!pending) return 1;
-  plan_.pending = *pending;
+  stretch.steps = horizon() - 1;
+  stretch.seqs = stretch.gap_count = stretch.context_growth = group().count();
+  stretch.context = group().context(lane_->step + 1);
+  stretch.slot_growth = group().slots();
+  stretch.growth_phase = static_cast<std::int64_t>(group().phase(lane_->step));
+}
+
+/// Whether the next decision is the same whatever this step and the one before still bring, which
+/// it enters in the plan. Neither first tokens of members nor the ends of requests change anything
+/// unless somebody waits: for what is left of the next step's budget, or for the room of those who
+/// end.
+bool VllmScheduler::results_decide_nothing(const Record& record) {
+  const auto brings_first_tokens_only = [](const Record& of) {
+    return std::all_of(of.entries.begin(), of.entries.end(),
+                       [](const Entry& entry) { return entry.joined; });
+  };
+  const bool nobody_waits = waiting_.empty() && skipped_.empty();
+  if (!record.entries.empty()) {
+    if (!nobody_waits || !brings_first_tokens_only(record)) return false;
+    plan_.results = StepResults::kFirstTokens;
+  }
+  const bool all_known = committed_ == step_ - 1;
+  if (!all_known && !record_of(step_ - 1).trivial()) {
+    if (!brings_first_tokens_only(record_of(step_ - 1))) return false;
+    plan_.results_before = StepResults::kFirstTokens;
+  }
+  if (specials_.empty()) return true;
+  if (all_known || !nobody_waits || !specials_only_end()) return false;
+  plan_.results_before = StepResults::kEnds;
+  return true;
+}
+
+/// For how many steps from this one on everybody gets a token and no block is missing.
+std::int64_t VllmScheduler::horizon() {
   const std::int64_t until_finish = lane_->completions.next(lane_->step) - lane_->step + 1;
   // Each member takes its growth at most once per block_size steps begun: mostly there is no need
   // to count.
   const std::int64_t most_blocks = group().slots() * (block_size_.full(until_finish) + 1);
   if (most_blocks <= pool_.free()) return until_finish;
   return std::min(until_finish, 1 + group().steps_within(pool_.free(), lane_->step));
-}
-
-/// What the step before is still to bring; nothing when the next decision may hang on it. First
-/// tokens of members and the ends of requests do not, when nobody waits for the room.
-std::optional<PendingResults> VllmScheduler::pending_results() {
-  const bool all_known = committed_ == step_ - 1;
-  if (all_known || record_of(step_ - 1).trivial()) {
-    return specials_.empty() ? std::optional(PendingResults::kNone) : std::nullopt;
-  }
-  for (const Entry& entry : record_of(step_ - 1).entries) {
-    if (!entry.joined) return std::nullopt;
-  }
-  if (specials_.empty()) return PendingResults::kFirstTokens;
-  if (!waiting_.empty() || !skipped_.empty()) return std::nullopt;
-  for (const SeqId id : specials_) {
-    const Sequence& s = store_[id];
-    if (s.outputs + s.placeholders < s.target) return std::nullopt;
-  }
-  return PendingResults::kEnds;
 }
 
 void VllmScheduler::extend(std::int64_t steps, std::int64_t committed, std::int64_t blocks,
@@ -327,11 +345,10 @@ void VllmScheduler::extend(std::int64_t steps, std::int64_t committed, std::int6
   committed_ += steps - committed;
   lane_->step += steps;
   lane_->planned_as = step_;
-  for (const std::int64_t step : {step_ - 1, step_}) {
-    Record& record = record_of(step);
-    record.reset(step, *lane_);
-    record.lane_step = lane_->step - (step_ - step);
-    record.group_count = group().count();
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(steps, 2); ++i) {
+    Record& record = record_of(step_ - i);
+    record.reset(*lane_);
+    record.lane_step = lane_->step - i;
   }
   lane_->last_done = last_done;
 }

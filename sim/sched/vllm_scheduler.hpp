@@ -55,9 +55,6 @@ class VllmScheduler : public BatchPolicy {
   void kv_failed(Ticket ticket) override;
   SequenceOutcome abort(Ticket ticket) override;
   KvUsage kv_usage() override;
-  SharedContext shared_context() const override {
-    return {pool_.shared_again() * config_.block_size, pool_.shared_blocks() * config_.block_size};
-  }
   std::int64_t block_size() const override { return config_.block_size; }
   const SchedulerCounters& counters() const override { return counters_; }
   void check_integrity() const override;
@@ -77,7 +74,6 @@ class VllmScheduler : public BatchPolicy {
   };
   /// A step whose results are to come.
   struct Record {
-    std::int64_t step = 0;
     DecodeLane* lane = nullptr;  ///< whose members are in it; null: nobody's, with a pipeline
     std::int64_t lane_step = 0;
     std::int64_t group_count = 0;
@@ -86,7 +82,7 @@ class VllmScheduler : public BatchPolicy {
     LoggedStep logged;
 
     bool trivial() const { return entries.empty() && departed.empty(); }
-    void reset(std::int64_t new_step, DecodeLane& its_lane);
+    void reset(DecodeLane& its_lane);
   };
   struct Finished {
     std::uint32_t run_number;
@@ -119,8 +115,10 @@ class VllmScheduler : public BatchPolicy {
   void leave_group_after_last_step(SeqId id);
   void set_group_plan(std::int64_t count);
   void fill_plan(const Record& record);
-  std::int64_t horizon(const Record& record);
-  std::optional<PendingResults> pending_results();
+  bool specials_only_end() const;
+  void plan_stretch(const Record& record, bool preempted);
+  bool results_decide_nothing(const Record& record);
+  std::int64_t horizon();
   std::int64_t reserved_tokens() const;
   bool allocate(SeqId id, std::int64_t tokens);
   void take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens);
@@ -194,6 +192,9 @@ class VllmScheduler : public BatchPolicy {
 
   bool speculates() const { return config_.speculative.method != SpeculativeMethod::kNone; }
   std::int64_t blocks_for(std::int64_t tokens) const { return demand_.blocks(tokens); }
+  SharedContext shared_context() const {
+    return {pool_.shared_again() * config_.block_size, pool_.shared_blocks() * config_.block_size};
+  }
   Record& record_of(std::int64_t step) {
     return records_[static_cast<std::size_t>(step) & record_mask_];
   }

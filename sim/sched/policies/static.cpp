@@ -150,20 +150,22 @@ void StaticPolicy::plan_decode() {
   const bool first = step_ == first_decode_step_;
   plan_.decode_seqs = plan_.decode_tokens = plan_.sampled = plan_.tokens = std::ssize(batch_);
   plan_.decode_context = frozen_context_ + group_.context(step_);
-  plan_.context_growth = group_.count();
-  plan_.slot_growth = group_.slots();
   plan_.gap_count = first ? 0 : group_.count();
   const std::int64_t begun = group_.growth(step_);
   internal_ += begun * config_.block_size - group_.slots();
   filled_ += group_.slots();
-  plan_.block_growth = group_.growth_table();
-  plan_.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
-  plan_.growth_period = config_.block_size;
-  plan_.growth_was_reserved = true;
   if (first) return;
   std::int64_t until = last_step(by_length_[next_finish_]);
   if (!edges_.empty()) until = std::min(until, demand_.edge() - edges_.back());
-  plan_.horizon = until - step_ + 1;
+  Stretch& stretch = plan_.stretch;
+  stretch.steps = until - step_;
+  stretch.seqs = plan_.decode_seqs;
+  stretch.gap_count = stretch.context_growth = group_.count();
+  stretch.context = frozen_context_ + group_.context(step_ + 1);
+  stretch.slot_growth = group_.slots();
+  stretch.block_growth = group_.growth_table();
+  stretch.growth_phase = static_cast<std::int64_t>(group_.phase(step_));
+  stretch.growth_was_reserved = true;
 }
 
 void StaticPolicy::extend(std::int64_t steps, std::int64_t, std::int64_t blocks, SimTime) {

@@ -54,7 +54,6 @@ class CheckedPolicy : public BatchPolicy {
     checked([&] { policy_->kv_arrived(ticket); });
   }
   KvUsage kv_usage() override { return policy_->kv_usage(); }
-  SharedContext shared_context() const override { return policy_->shared_context(); }
   void kv_failed(Ticket ticket) override {
     checked([&] { policy_->kv_failed(ticket); });
   }
