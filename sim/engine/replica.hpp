@@ -10,6 +10,7 @@
 #include "engine/engine_stats.hpp"
 #include "engine/observer.hpp"
 #include "engine/step_report.hpp"
+#include "kv/block_size.hpp"
 #include "sched/batch_policy.hpp"
 
 namespace servesim {

@@ -48,9 +48,8 @@ void Replica::advance(SimTime until, bool inclusive) {
   if (stretch_left_ == 0) return;
   const Taken taken =
       watch_.observer == nullptr ? take_until(until, inclusive) : take_watched(until, inclusive);
-  if (taken.steps > 0) {
-    policy_->extend(taken.steps, taken.committed, taken.blocks, last_done_);
-  }
+  if (taken.steps == 0) return;
+  policy_->extend(taken.steps, taken.committed, taken.blocks, last_done_);
 }
 
 Replica::Taken Replica::take_until(SimTime until, bool inclusive) {
@@ -71,6 +70,7 @@ Replica::Taken Replica::take_until(SimTime until, bool inclusive) {
   return taken;
 }
 
+/// Takes up the stretch of `plan`, whose own step was launched last.
 void Replica::begin_stretch(const StepPlan& plan) {
   stretch_left_ = plan.stretch.steps;
   if (stretch_left_ == 0) return;
@@ -92,6 +92,7 @@ bool Replica::settled() const {
          (in_flight_ == 1 || flight(1).results == StepResults::kTokens);
 }
 
+/// The price of a step of `seqs` decodes. REQUIRES: it does not depend on their context.
 const DecodeStep& Replica::constant_step(std::int64_t seqs) {
   if (seqs != constant_seqs_) {
     const DecodeStep step = cost_->decode_step(seqs, 0, {}, heat_);
@@ -142,6 +143,7 @@ void Replica::take_results(SimTime at) {
   pop();
 }
 
+/// Schedules the next step of the stretch. Returns the blocks it begins.
 std::int64_t Replica::launch_next(SimTime at) {
   const Stretch& stretch = plan_->stretch;
   --stretch_left_;
@@ -263,9 +265,8 @@ SimTime Replica::stretch_bound() {
       constant_steps_
           ? constant_step_.total
           : cost_->decode_step(plan_->stretch.seqs, context_, plan_->shared, rested).total;
-  const SimTime last_known = in_flight_ > 1 ? flight(1).end : flight(0).end;
-  const std::int64_t unknown = in_flight_ > 1 ? stretch_left_ - 1 : stretch_left_;
-  return last_known + shortest * unknown;
+  const auto known = static_cast<std::int64_t>(in_flight_ - 1);  // steps that are priced already
+  return flight(in_flight_ - 1).end + shortest * (stretch_left_ - known);
 }
 
 }  // namespace servesim
