@@ -74,13 +74,16 @@ void TraceCache::read(std::size_t position, Request& request) const {
   request.input_tokens = row.input_tokens;
   request.output_tokens = row.output_tokens;
   request.priority = row.priority;
-  const Extra extra = extra_of(row);
-  // Most traces name neither, and assigning nothing to nothing costs as much as the rest of the
-  // row.
-  if (extra.id_length != 0 || !request.id.empty()) request.id.assign(id(extra));
-  if (extra.session_length != 0 || !request.session.empty()) {
-    request.session.assign(session(extra));
+  if (row.extra == kNone) {  // so in most traces
+    request.id.clear();
+    request.session.clear();
+    request.hash_block = 0;
+    request.hash_ids.clear();
+    return;
   }
+  const Extra& extra = extras_[row.extra];
+  request.id.assign(id(extra));
+  request.session.assign(session(extra));
   request.hash_block = extra.hash_block;
   request.hash_ids.assign(extra.hash_ids, extra.hash_ids + extra.hash_count);
 }
