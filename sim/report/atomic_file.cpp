@@ -36,16 +36,25 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), buffer_(kBuff
     if (file_ == nullptr) fail(errno);
   } else {
     if (exists && access(target.c_str(), W_OK) != 0) fail(errno);
-    temporary_ = fmt::format("{}.{}.tmp", target, getpid());
-    file_ = std::fopen(temporary_.c_str(), "wbx");
-    if (file_ == nullptr) {
-      const int error = errno;
-      temporary_.clear();  // not ours to remove
-      fail(error);
-    }
+    open_temporary(target);
     path_ = target;
   }
   std::setvbuf(file_, buffer_.data(), _IOFBF, buffer_.size());
+}
+
+/// Under a name that nobody has: a process of the same number (in a container, of every run) may
+/// have been killed and have left one.
+void AtomicFile::open_temporary(const std::string& target) {
+  constexpr int kMostLeft = 1000;
+  for (int left = 0; file_ == nullptr; ++left) {
+    const std::string name = fmt::format("{}.{}.{}.tmp", target, getpid(), left);
+    file_ = std::fopen(name.c_str(), "wbx");
+    if (file_ != nullptr) {
+      temporary_ = name;
+    } else if (errno != EEXIST || left == kMostLeft) {
+      fail(errno);
+    }
+  }
 }
 
 AtomicFile::~AtomicFile() {

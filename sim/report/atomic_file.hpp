@@ -32,6 +32,7 @@ class AtomicFile {
 
  private:
   [[noreturn]] void fail(int error) const;
+  void open_temporary(const std::string& target);
 
   std::string path_;
   std::string temporary_;  // empty: written directly

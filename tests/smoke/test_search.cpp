@@ -171,7 +171,12 @@ TEST_CASE("a search killed ten times and resumed exports what one left alone doe
   }
   CHECK(testing::read_file(folder.path() + "/killed.csv") ==
         testing::read_file(folder.path() + "/alone.csv"));
-  CHECK(folder.names().size() == 6);
+  std::vector<std::string> names = folder.names();
+  std::erase_if(names, [](const std::string& name) {
+    // A process that is killed while it writes its export cannot take the temporary file along.
+    return name.starts_with("killed.json.") && name.ends_with(".tmp");
+  });
+  CHECK(names.size() == 6);
 }
 
 TEST_CASE("two processes may fill one database, and another attainment reuses it") {

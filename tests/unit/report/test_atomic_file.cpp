@@ -1,4 +1,6 @@
 /// Do outputs appear whole or not at all?
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -34,6 +36,19 @@ std::string read_all(const fs::path& path) {
 }
 
 }  // namespace
+
+TEST_CASE("what a killed process of the same number has left is no hindrance, and is left alone") {
+  const Folder folder;
+  const fs::path path = folder.path / "out.json";
+  const fs::path leftover = path.string() + "." + std::to_string(getpid()) + ".0.tmp";
+  std::ofstream(leftover) << "old";
+  AtomicFile file(path);
+  file.write("new");
+  file.commit();
+  CHECK(read_all(path) == "new");
+  CHECK(read_all(leftover) == "old");
+  CHECK(folder.files() == 2);
+}
 
 TEST_CASE("a file appears on commit") {
   const Folder folder;
