@@ -20,7 +20,7 @@ bool Client::read_open() {
   while (!has_open_ && !at_end_) {
     if (!trace_.next(open_)) {
       at_end_ = true;
-    } else if (open_.closed_loop && !open_.session.empty()) {
+    } else if (rarely(open_.closed_loop) && !open_.session.empty()) {
       take_in_follower(std::move(open_));
       open_ = Request{};
     } else {
@@ -53,7 +53,7 @@ void Client::release_followers(std::int64_t number) {
 
 SimTime Client::next_send() {
   if (!has_open() && ready_.empty()) return SimTime::max();
-  if (max_concurrency_ > 0 && in_flight_ >= max_concurrency_) return SimTime::max();
+  if (rarely(max_concurrency_ > 0) && in_flight_ >= max_concurrency_) return SimTime::max();
   const SimTime due = follower_is_next() ? ready_.front().request.arrival : open_.arrival;
   return std::max(due, slot_free_);
 }
@@ -92,7 +92,7 @@ void Client::drop_open() {
 }
 
 void Client::ended(std::int64_t number, SimTime now) {
-  if (max_concurrency_ > 0 && in_flight_-- >= max_concurrency_)
+  if (rarely(max_concurrency_ > 0) && in_flight_-- >= max_concurrency_)
     slot_free_ = std::max(slot_free_, now);
   if (number < 0) return;
   Session& session = sessions_[static_cast<std::size_t>(number)];

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/branch_hints.hpp"
 #include "workload/trace_reader.hpp"
 
 namespace servesim {
@@ -67,7 +68,8 @@ class Client {
   bool has_open() { return has_open_ || read_open(); }
   bool read_open();
   bool follower_is_next() {
-    return !ready_.empty() && (!has_open() || ready_.front().request.arrival < open_.arrival);
+    return rarely(!ready_.empty()) &&
+           (!has_open() || ready_.front().request.arrival < open_.arrival);
   }
   void take_in_follower(Request request);
   void release_followers(std::int64_t session);

@@ -30,11 +30,15 @@ class ReplicaClock {
     if (events_.empty()) {
       only_ = time;
     } else {
-      queue_.move(events_[actor], time);
+      set_of_many(actor, time);
     }
   }
 
  private:
+  [[gnu::noinline]] void set_of_many(std::size_t actor, SimTime time) {
+    queue_.move(events_[actor], time);
+  }
+
   using Queue = EventQueue<std::uint32_t>;
 
   SimTime only_ = SimTime::max();

@@ -72,6 +72,8 @@ Simulation::Simulation(const ClusterConfig& config, const ClusterParts& parts, T
     validate_pool(config.disaggregated->scheduler, "decode");
     front_after_ = config.disaggregated->host.front_after;
     decode_cost_ = parts.make_decode_cost_model();
+  } else if (holds_max_model_len(config.scheduler, config.scheduler.num_gpu_blocks)) {
+    surely_fits_ = config.scheduler.max_model_len;
   }
   for (std::size_t i = 0; i < count; ++i) replicas_.push_back(make_replica(i, log));
   if (config.disaggregated) {
@@ -96,6 +98,12 @@ std::unique_ptr<Replica> Simulation::make_replica(std::size_t replica, ScheduleL
 }
 
 std::string_view Simulation::rejection(const Request& request) const {
+  const bool fits = request.input_tokens > 0 && request.output_tokens > 0 &&
+                    request.input_tokens + request.output_tokens <= surely_fits_;
+  return fits ? std::string_view() : rejection_of_unusual(request);
+}
+
+std::string_view Simulation::rejection_of_unusual(const Request& request) const {
   if (!config_.disaggregated) {
     return rejection_reason(config_.scheduler, request.input_tokens, request.output_tokens);
   }
@@ -148,7 +156,7 @@ void Simulation::act_until(SimTime arrival) {
     } else if (!act_other(actor)) {
       now_ = before;
     }
-    if (!others_.empty()) reschedule_others();
+    if (rarely(!others_.empty())) reschedule_others();
     if (control_.stop.load(std::memory_order_relaxed)) return;
   }
 }
@@ -196,22 +204,24 @@ void Simulation::watch_replica(std::size_t replica) {
 }
 
 void Simulation::deliver(const Request& request, std::int64_t session, SimTime now) {
-  if (first_arrival_ == kNever) begin(request.arrival);
-  control_.requests_read.fetch_add(1, std::memory_order_relaxed);
+  if (rarely(first_arrival_ == kNever)) begin(request.arrival);
+  control_.requests_read.store(control_.requests_read.load(std::memory_order_relaxed) + 1,
+                               std::memory_order_relaxed);  // written by nobody else
   control_.simulated_ns.store(now.ns(), std::memory_order_relaxed);
-  const bool up = down_ == 0 || any_up(routed_);
+  const bool up = mostly(down_ == 0) || any_up(routed_);
   const std::size_t replica = up ? router_->route(request, routed_) : 0;
-  if (config_.max_queue > 0 && up && replicas_[replica]->policy().waiting() >= config_.max_queue) {
+  if (rarely(config_.max_queue > 0) && up &&
+      replicas_[replica]->policy().waiting() >= config_.max_queue) {
     reject(request, "the queue is full");
     client_.ended(session, request.arrival);
     return;
   }
   const Ticket ticket = make_ticket(request, session);
-  if (config_.request_timeout != SimTime::max()) {
+  if (rarely(config_.request_timeout != SimTime::max())) {
     deadlines_.push_back(
         {request.arrival + config_.request_timeout, ticket, tickets_[ticket].generation});
   }
-  if (!config_.scenario.empty()) {
+  if (rarely(!config_.scenario.empty())) {
     if (requests_.size() <= ticket) requests_.resize(ticket + 1);
     requests_[ticket] = request;
   }
@@ -220,15 +230,15 @@ void Simulation::deliver(const Request& request, std::int64_t session, SimTime n
   } else {
     held_.push_back(ticket);
   }
-  if (!others_.empty()) reschedule_others();
+  if (rarely(!others_.empty())) reschedule_others();
 }
 
 void Simulation::send_to(std::size_t replica, Ticket ticket, const Request& request,
                          std::int64_t session, SimTime now) {
-  loads_[replica].add(1, request.input_tokens + (split_ ? 0 : request.output_tokens));
+  loads_[replica].add(1, request.input_tokens + (is_split() ? 0 : request.output_tokens));
   tickets_[ticket].replica = static_cast<std::int32_t>(replica);
   NewSequence sequence = new_sequence(request, ticket, session, now);
-  if (split_) split_->begin(sequence, request, replica, now);
+  if (is_split()) split_->begin(sequence, request, replica, now);
   replicas_[replica]->add(sequence, now);
   reschedule(replica);
 }
@@ -252,26 +262,26 @@ Ticket Simulation::make_ticket(const Request& request, std::int64_t session) {
   live.output_tokens = request.output_tokens;
   live.replica = -1;
   live.live = true;
-  if (names_ != nullptr)
+  if (rarely(names_ != nullptr))
     names_->push_back(request.id.empty() ? std::to_string(request.index) : request.id);
   return ticket;
 }
 
 void Simulation::on_finished(Ticket ticket, const SequenceOutcome& outcome) {
   Live& live = tickets_[ticket];
-  if (split_) {
+  if (is_split()) {
     if (split_->prefill_ended(ticket, outcome)) return;
     live.replica = static_cast<std::int32_t>(split_->decode_replica(ticket));
   }
   loads_[static_cast<std::size_t>(live.replica)].add(-1, -live.input_tokens - live.output_tokens);
-  report_completed(live, split_ ? split_->decode_ended(ticket, outcome) : outcome);
+  report_completed(live, is_split() ? split_->decode_ended(ticket, outcome) : outcome);
   forget(ticket);
 }
 
 void Simulation::forget(Ticket ticket) {
   tickets_[ticket].live = false;
   ++tickets_[ticket].generation;
-  if (names_ == nullptr) unused_.push_back(ticket);
+  if (mostly(names_ == nullptr)) unused_.push_back(ticket);
 }
 
 void Simulation::report_completed(Live& live, const SequenceOutcome& outcome) {

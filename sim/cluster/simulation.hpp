@@ -107,7 +107,7 @@ struct ClusterOutcome {
   KvTransferStats transfers;
 };
 
-/// Shared with the caller while a run goes on.
+/// Shared with the caller while a run goes on; by one run at a time.
 struct RunControl {
   std::atomic<bool> stop{false};  ///< set by the caller: end now, what is in flight is `unfinished`
   std::atomic<std::uint64_t> requests_read{0};  ///< sent so far, for progress

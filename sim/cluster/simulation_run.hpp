@@ -11,6 +11,7 @@
 #include "cluster/disaggregation.hpp"
 #include "cluster/replica_clock.hpp"
 #include "cluster/simulation.hpp"
+#include "core/branch_hints.hpp"
 #include "engine/replica.hpp"
 
 namespace servesim {
@@ -58,6 +59,7 @@ class Simulation : public SequenceSink {
   void on_step_launched(SimTime begin, SimTime end) override { split_->step_launched(begin, end); }
 
  private:
+  bool is_split() const { return rarely(split_ != nullptr); }
   SimTime next_arrival();
   void act_until(SimTime arrival);
   void settle_rejections();
@@ -71,6 +73,7 @@ class Simulation : public SequenceSink {
   std::unique_ptr<Replica> make_replica(std::size_t replica, ScheduleLog* log);
   void forget(Ticket ticket);
   std::string_view rejection(const Request& request) const;
+  [[gnu::noinline]] std::string_view rejection_of_unusual(const Request& request) const;
   void report_completed(Live& live, const SequenceOutcome& outcome);
   void reject(const Request& request, std::string_view reason);
   void report_unfinished();
@@ -108,6 +111,7 @@ class Simulation : public SequenceSink {
   ReplicaClock clock_;
   std::unique_ptr<Disaggregation> split_;  ///< null unless prefill and decode are apart
   std::span<const ReplicaLoad> routed_;    ///< the loads of the replicas that requests are sent to
+  std::int64_t surely_fits_ = 0;           ///< no request of so few tokens in all is too long
   SimTime front_after_;                    ///< of the replicas that yield tokens
   std::vector<Live> tickets_;
   std::vector<Ticket> unused_;

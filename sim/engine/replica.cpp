@@ -94,11 +94,13 @@ void Replica::act(SimTime now) {
 void Replica::run(SimTime now) {
   account_kv(now);
   stretch_left_ = 0;
-  while (policy_->live()) {
+  bool live = policy_->live();
+  while (live) {
     const bool worth_another = schedule(now);
+    live = plan_->tokens > 0 || policy_->live();
     if (in_flight_ == max_in_flight_ || !worth_another) break;
   }
-  if (!policy_->live()) {
+  if (!live) {
     kv_ = policy_->kv_usage();
     report_level(now);
   }
@@ -118,20 +120,20 @@ bool Replica::schedule(SimTime now) {
   plan_ = &plan;
   kv_ = plan.kv;
   note_peak();
-  const bool unfinished = policy_->has_unfinished();
+  const bool unfinished = plan.tokens > 0 || policy_->has_unfinished();
   watch_progress(plan, unfinished);
-  if (plan.tokens == 0 && max_in_flight_ == 1) {
+  if (rarely(plan.tokens == 0) && max_in_flight_ == 1) {
     report_level(now);
     commit(now);  // nothing ran
     waiting_for_arrival_ = unfinished && wait_for_arrivals_ && arrivals_expected_;
     return unfinished && !waiting_for_arrival_;
   }
-  if (watch_.observer == nullptr) {
+  if (!is_watched()) {
     start(plan, now);
   } else {
     start_watched(plan, now);
   }
-  if (plan.pushes_kv) sink_.on_step_launched(last_begin_, device_free_);
+  if (rarely(plan.pushes_kv)) sink_.on_step_launched(last_begin_, device_free_);
   begin_stretch(plan);
   if (has_pipeline()) return plan.tokens > 0 && front().end > now;
   return plan.tokens > 0 || unfinished;
@@ -150,7 +152,7 @@ void Replica::commit(SimTime now) {
 }
 
 void Replica::start(const StepPlan& plan, SimTime now) {
-  if (plan.tokens == 0) {  // an empty batch takes no time, but waits its turn
+  if (rarely(plan.tokens == 0)) {  // an empty batch takes no time, but waits its turn
     device_free_ = std::max(device_free_, now);
     last_begin_ = device_free_;
     push(device_free_, 0);
@@ -272,8 +274,8 @@ EngineStats Replica::stats_at_death(SimTime now) {
   EngineStats result = stats(now);
   double lost_s = 0;
   for (std::size_t i = 0; i < in_flight_; ++i) {
-    const SimTime begin = std::max(flight(i).begin, now);
-    if (flight(i).end > begin) lost_s += (flight(i).end - begin).seconds();
+    const SimTime begin = std::max(flights_[i].begin, now);
+    if (flights_[i].end > begin) lost_s += (flights_[i].end - begin).seconds();
   }
   const double busy_s = result.busy.seconds();
   if (busy_s == 0) return result;

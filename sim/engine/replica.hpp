@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/branch_hints.hpp"
 #include "cost/step_cost_model.hpp"
 #include "engine/engine_stats.hpp"
 #include "engine/observer.hpp"
@@ -113,7 +114,8 @@ class Replica {
   void start(const StepPlan& plan, SimTime now);
   SimTime launch(SimTime now, SimTime duration);
   SimTime launch_pipelined(const StepCost& cost, SimTime now);
-  bool has_pipeline() const { return has_pipeline_; }
+  bool has_pipeline() const { return rarely(has_pipeline_); }
+  bool is_watched() const { return rarely(watch_.observer != nullptr); }
   /// When the device, or the first stage of the pipeline, has done what it has.
   SimTime next_begin() const { return has_pipeline() ? stages_.front().end : device_free_; }
   SimTime with_transfer(const StepPlan& plan, SimTime compute);
@@ -130,11 +132,11 @@ class Replica {
   void advance(SimTime until, bool inclusive);
   Taken take_until(SimTime until, bool inclusive);
   bool settled() const;
-  const DecodeStep& constant_step(std::int64_t seqs);
+  const DecodeStep& constant_price(std::int64_t seqs);
+  [[gnu::noinline]] void add_constant_price(std::size_t seqs);
   std::int64_t steps_at_once(SimTime until, bool inclusive) const;
   std::int64_t take_step(SimTime at);
-  std::int64_t settle(SimTime at);
-  void take_results(SimTime at);
+  void settle(SimTime at);
   std::int64_t launch_next(SimTime at);
   void launch_decodes(SimTime now, std::int64_t seqs, std::int64_t context, std::int64_t gap_count);
   void begin_stretch(const StepPlan& plan);
@@ -149,7 +151,7 @@ class Replica {
   void account_kv(SimTime now);
   void add_kv(std::int64_t ns, const KvUsage& kv);
   void count_rest(const StepCost* rest, std::int64_t decodes, std::int64_t steps);
-  void flush_rest(PendingRest& pending);
+  [[gnu::noinline]] void flush_rest(PendingRest& pending);
   SimTime stretch_bound();
 
   // watched.cpp
@@ -160,24 +162,30 @@ class Replica {
   void close_report(StepReport& report, const StepSums& before);
   StepSums sums_seen(std::int64_t decodes) const;
 
-  /// The oldest first.
-  Flight& flight(std::size_t i) { return flights_[(first_flight_ + i) % flights_.size()]; }
-  const Flight& flight(std::size_t i) const {
-    return flights_[(first_flight_ + i) % flights_.size()];
-  }
-  const Flight& front() const { return flight(0); }
+  const Flight& front() const { return flights_.front(); }
   /// Field by field: a struct that is put together elsewhere and copied in whole waits for the
   /// stores of its parts.
   void push(SimTime end, std::int64_t gap_count) {
-    Flight& last = flight(in_flight_++);
+    Flight& last = flights_[in_flight_++];
     last.results = StepResults::kTokens;
     last.end = end;
     last.gap_count = gap_count;
     last.begin = last_begin_;
   }
+  void take_results(SimTime at) {
+    if (front().gap_count > 0) sink_.on_token_gaps(at - last_done_, front().gap_count);
+    last_done_ = at;
+    pop();
+  }
+  /// There are few: the younger ones move up.
   void pop() {
     --in_flight_;
-    first_flight_ = (first_flight_ + 1) % flights_.size();
+    for (std::size_t i = 0; i < in_flight_; ++i) {
+      flights_[i].end = flights_[i + 1].end;
+      flights_[i].gap_count = flights_[i + 1].gap_count;
+      flights_[i].begin = flights_[i + 1].begin;
+      flights_[i].results = flights_[i + 1].results;
+    }
   }
 
   std::unique_ptr<BatchPolicy> policy_;
@@ -191,8 +199,7 @@ class Replica {
   bool constant_steps_;
   BlockSize block_size_;
 
-  std::array<Flight, kMostPipelineStages> flights_;  ///< a ring
-  std::size_t first_flight_ = 0;
+  std::array<Flight, kMostPipelineStages> flights_;  ///< the oldest first
   std::size_t in_flight_ = 0;
   std::vector<StageRun> stages_;  ///< what each stage did last; one without a pipeline
   bool has_pipeline_;
@@ -204,12 +211,14 @@ class Replica {
   Heat heat_;
 
   // The last plan, and where its stretch has come.
-  const StepPlan* plan_ = nullptr;   ///< the policy's
-  std::int64_t stretch_left_ = 0;    ///< steps that are still to be scheduled
-  std::int64_t context_ = 0;         ///< before the next one
-  std::int64_t growth_phase_ = 0;    ///< of the last one
-  DecodeStep constant_step_;         ///< the price of a step of constant_seqs_ decodes, where it
-  std::int64_t constant_seqs_ = -1;  ///< does not depend on their context
+  const StepPlan* plan_ = nullptr;           ///< the policy's
+  std::int64_t stretch_left_ = 0;            ///< steps that are still to be scheduled
+  std::int64_t context_ = 0;                 ///< before the next one
+  std::int64_t growth_phase_ = 0;            ///< of the last one
+  const DecodeStep* price_ = nullptr;        ///< of a step of its decodes
+  DecodeStep varying_price_;                 ///< where that hangs on their context
+  std::vector<DecodeStep> constant_prices_;  ///< by their number, where it does not; no rest: not
+                                             ///< asked for yet
 
   Watch watch_;
   std::int64_t steps_without_output_ = 0;

@@ -46,8 +46,7 @@ struct BlockGrowth {
 /// Takes the steps of the stretch that are scheduled before `until` (at it, too, when `inclusive`).
 void Replica::advance(SimTime until, bool inclusive) {
   if (stretch_left_ == 0) return;
-  const Taken taken =
-      watch_.observer == nullptr ? take_until(until, inclusive) : take_watched(until, inclusive);
+  const Taken taken = !is_watched() ? take_until(until, inclusive) : take_watched(until, inclusive);
   if (taken.steps == 0) return;
   policy_->extend(taken.steps, taken.committed, taken.blocks, last_done_);
 }
@@ -57,15 +56,20 @@ Replica::Taken Replica::take_until(SimTime until, bool inclusive) {
   while (stretch_left_ > 0) {
     const SimTime at = front().end;
     if (inclusive ? at > until : at >= until) break;
-    if (!settled()) {
-      ++taken.steps;
-      ++taken.committed;
-      taken.blocks += settle(at);
-      continue;
+    const bool tells = !settled();
+    if (constant_steps_ && !tells) {
+      const std::int64_t count = steps_at_once(until, inclusive);
+      if (count > 1) {
+        taken.steps += count;
+        taken.blocks += take_steps(count);
+        continue;
+      }
     }
-    const std::int64_t count = constant_steps_ ? steps_at_once(until, inclusive) : 0;
-    taken.steps += std::max<std::int64_t>(count, 1);
-    taken.blocks += count > 1 ? take_steps(count) : take_step(at);
+    ++taken.steps;
+    taken.committed += tells ? 1 : 0;
+    account_kv(at);
+    tells ? settle(at) : take_results(at);
+    taken.blocks += launch_next(at);
   }
   return taken;
 }
@@ -77,41 +81,43 @@ void Replica::begin_stretch(const StepPlan& plan) {
   const bool brings_more =
       plan.results != StepResults::kTokens || plan.results_before != StepResults::kTokens;
   if (brings_more) {
-    if (watch_.observer != nullptr) stretch_left_ = 0;  // each step is told of singly
-    flight(in_flight_ - 1).results = plan.results;
-    if (in_flight_ > 1) flight(in_flight_ - 2).results = plan.results_before;
+    if (is_watched()) stretch_left_ = 0;  // each step is told of singly
+    flights_[in_flight_ - 1].results = plan.results;
+    if (in_flight_ > 1) flights_[in_flight_ - 2].results = plan.results_before;
   }
   context_ = plan.stretch.context;
   growth_phase_ = plan.stretch.growth_phase;
-  if (constant_steps_) constant_step(plan.stretch.seqs);
+  if (constant_steps_) price_ = &constant_price(plan.stretch.seqs);
 }
 
 /// Whether the batches in flight bring nothing that the policy has to be told of singly.
 bool Replica::settled() const {
   return front().results == StepResults::kTokens &&
-         (in_flight_ == 1 || flight(1).results == StepResults::kTokens);
+         (in_flight_ == 1 || flights_[1].results == StepResults::kTokens);
 }
 
-/// The price of a step of `seqs` decodes. REQUIRES: it does not depend on their context.
-const DecodeStep& Replica::constant_step(std::int64_t seqs) {
-  if (seqs != constant_seqs_) {
-    const DecodeStep step = cost_->decode_step(seqs, 0, {}, heat_);
-    constant_step_.total = step.total;
-    constant_step_.attention_s = step.attention_s;
-    constant_step_.rest = step.rest;
-    constant_seqs_ = seqs;
+/// REQUIRES: a step's price does not depend on the context.
+const DecodeStep& Replica::constant_price(std::int64_t seqs) {
+  const auto index = static_cast<std::size_t>(seqs);
+  if (rarely(index >= constant_prices_.size() || constant_prices_[index].rest == nullptr)) {
+    add_constant_price(index);
   }
-  return constant_step_;
+  return constant_prices_[index];
+}
+
+void Replica::add_constant_price(std::size_t seqs) {
+  if (seqs >= constant_prices_.size()) constant_prices_.resize(2 * seqs + 1);
+  constant_prices_[seqs] = cost_->decode_step(static_cast<std::int64_t>(seqs), 0, {}, heat_);
 }
 
 /// How many steps of equal period lie before `until`; 0 when they have to be taken singly.
 std::int64_t Replica::steps_at_once(SimTime until, bool inclusive) const {
-  SimTime period = constant_step_.total;
+  SimTime period = price_->total;
   const std::int64_t gap_count = plan_->stretch.gap_count;
   if (front().gap_count != gap_count) return 0;
   if (max_in_flight_ == 1) {
     period += host_step_;
-  } else if (flight(1).gap_count != gap_count || flight(1).end - front().end != period ||
+  } else if (flights_[1].gap_count != gap_count || flights_[1].end - front().end != period ||
              period < host_step_) {
     return 0;
   }
@@ -128,19 +134,11 @@ std::int64_t Replica::take_step(SimTime at) {
   return launch_next(at);
 }
 
-/// The same where the policy is to hear of the results, which may free KV.
-std::int64_t Replica::settle(SimTime at) {
+/// Takes in the oldest batch where the policy is to hear of its results, which may free KV.
+void Replica::settle(SimTime at) {
   const bool ends = front().results == StepResults::kEnds;
-  account_kv(at);
   commit(at);
   if (ends) kv_ = plan_->kv;
-  return launch_next(at);
-}
-
-void Replica::take_results(SimTime at) {
-  if (front().gap_count > 0) sink_.on_token_gaps(at - last_done_, front().gap_count);
-  last_done_ = at;
-  pop();
 }
 
 /// Schedules the next step of the stretch. Returns the blocks it begins.
@@ -159,22 +157,25 @@ std::int64_t Replica::launch_next(SimTime at) {
 /// A step of `seqs` decodes with `context` tokens computed before, scheduled `now`.
 void Replica::launch_decodes(SimTime now, std::int64_t seqs, std::int64_t context,
                              std::int64_t gap_count) {
-  const DecodeStep step = constant_steps_ ? constant_step(seqs)
-                                          : cost_->decode_step(seqs, context, plan_->shared, heat_);
+  if (constant_steps_) {
+    price_ = &constant_price(seqs);
+  } else {
+    varying_price_ = cost_->decode_step(seqs, context, plan_->shared, heat_);
+    price_ = &varying_price_;
+  }
   ++stats_.steps;
   stats_.scheduled_seqs += seqs;
   stats_.scheduled_tokens += seqs;
-  attention_seconds_ += step.attention_s;
+  attention_seconds_ += price_->attention_s;
   decode_context_sum_ += static_cast<double>(context);
-  count_rest(step.rest, seqs, 1);
-  push(launch(now, step.total), gap_count);
+  count_rest(price_->rest, seqs, 1);
+  push(launch(now, price_->total), gap_count);
 }
 
 /// The same for `count` steps of equal length.
 std::int64_t Replica::take_steps(std::int64_t count) {
   const Stretch& stretch = plan_->stretch;
-  const SimTime period =
-      max_in_flight_ == 1 ? constant_step_.total + host_step_ : constant_step_.total;
+  const SimTime period = max_in_flight_ == 1 ? price_->total + host_step_ : price_->total;
   const SimTime first = front().end;
   account_kv(first);
   if (stretch.gap_count > 0 && first - last_done_ == period) {
@@ -201,14 +202,14 @@ std::int64_t Replica::take_steps(std::int64_t count) {
   decode_context_sum_ += static_cast<double>(context_ * count + stretch.context_growth * growths);
   context_ += stretch.context_growth * count;
   growth_phase_ = block_size_.mod_floor(growth_phase_ + count);
-  attention_seconds_ += constant_step_.attention_s * static_cast<double>(count);
-  count_rest(constant_step_.rest, stretch.seqs, count);
-  sums_.busy += constant_step_.total * count;
+  attention_seconds_ += price_->attention_s * static_cast<double>(count);
+  count_rest(price_->rest, stretch.seqs, count);
+  sums_.busy += price_->total * count;
   if (max_in_flight_ == 1) exposed_host_ += host_step_ * count;
   stretch_left_ -= count;
   for (std::size_t i = 0; i < in_flight_; ++i) {
-    flight(i).begin += period * count;
-    flight(i).end += period * count;
+    flights_[i].begin += period * count;
+    flights_[i].end += period * count;
   }
   device_free_ += period * count;
   return blocks.after_last;
@@ -238,8 +239,8 @@ void Replica::add_kv(std::int64_t ns, const KvUsage& kv) {
   const auto time = static_cast<double>(ns);
   allocated_ns_ += time * static_cast<double>(kv.allocated);
   internal_ns_ += time * static_cast<double>(kv.internal);
-  if (kv.reserved != 0) reserved_ns_ += time * static_cast<double>(kv.reserved);
-  if (kv.external != 0) external_ns_ += time * static_cast<double>(kv.external);
+  if (rarely(kv.reserved != 0)) reserved_ns_ += time * static_cast<double>(kv.reserved);
+  if (rarely(kv.external != 0)) external_ns_ += time * static_cast<double>(kv.external);
 }
 
 void Replica::count_rest(const StepCost* rest, std::int64_t decodes, std::int64_t steps) {
@@ -263,10 +264,10 @@ SimTime Replica::stretch_bound() {
   Heat rested;
   const SimTime shortest =
       constant_steps_
-          ? constant_step_.total
+          ? price_->total
           : cost_->decode_step(plan_->stretch.seqs, context_, plan_->shared, rested).total;
   const auto known = static_cast<std::int64_t>(in_flight_ - 1);  // steps that are priced already
-  return flight(in_flight_ - 1).end + shortest * (stretch_left_ - known);
+  return flights_[in_flight_ - 1].end + shortest * (stretch_left_ - known);
 }
 
 }  // namespace servesim

@@ -63,7 +63,7 @@ void Replica::start_watched(const StepPlan& plan, SimTime now) {
 }
 
 void Replica::report_level(SimTime now) {
-  if (watch_.observer == nullptr) return;
+  if (!is_watched()) return;
   StepReport report = open_report(now, false);
   report.kv = report.kv_last = kv_;
   report.end = report.begin;

@@ -82,7 +82,10 @@ void BlockPool::free_list_remove(RunId run) {
   cached_free_ -= r.end - r.begin;
 }
 
-void BlockPool::evict(std::int64_t blocks) {
+/// Takes `blocks` where there are fewer blank ones.
+void BlockPool::take_cached(std::int64_t blocks) {
+  blocks -= blank_;
+  blank_ = 0;
   while (blocks > 0) {
     const RunId head = lru_head_;
     Run& run = at(head);

@@ -73,8 +73,7 @@ class BlockPool {
     if (blocks <= blank_) {
       blank_ -= blocks;
     } else {
-      evict(blocks - blank_);
-      blank_ = 0;
+      take_cached(blocks);
     }
   }
 
@@ -82,19 +81,20 @@ class BlockPool {
   void release_blank(std::int64_t blocks) { blank_ += blocks; }
 
   /// Longest cached prefix of `table`'s content, at most `limit` blocks. Changes nothing.
-  void match(const BlockTable& table, std::int64_t limit, PrefixMatch& match) const;
+  [[gnu::noinline]] void match(const BlockTable& table, std::int64_t limit,
+                               PrefixMatch& match) const;
 
   /// Makes `table` hold the blocks of `match`. REQUIRES: `table` holds nothing, nothing happened
   /// since match().
-  void touch(BlockTable& table, const PrefixMatch& match);
+  [[gnu::noinline]] void touch(BlockTable& table, const PrefixMatch& match);
 
   /// Registers the blocks [table.registered, upto) that `table`'s request holds, so that they can
   /// be found.
-  void register_blocks(BlockTable& table, std::int64_t upto);
+  [[gnu::noinline]] void register_blocks(BlockTable& table, std::int64_t upto);
 
   /// Gives back all of a request's blocks: `total` of them, of which table.registered are
   /// registered.
-  void release(BlockTable& table, std::int64_t total);
+  [[gnu::noinline]] void release(BlockTable& table, std::int64_t total);
 
   /// Takes the last block off `match` (drafters of the EAGLE family recompute it).
   void drop_last_block(PrefixMatch& match) const;
@@ -127,7 +127,7 @@ class BlockPool {
   void free_list_push(RunId run);
   void free_list_insert_after(RunId position, RunId run);
   void free_list_remove(RunId run);
-  void evict(std::int64_t blocks);
+  [[gnu::noinline]] void take_cached(std::int64_t blocks);
   void match_node(NodeId node, std::int64_t begin, std::int64_t end, PrefixMatch& match) const;
   RunId oldest_run_with(NodeId node, std::int64_t block, std::int64_t& valid_until) const;
   void register_in_node(BlockTable& table, NodeId node, std::int64_t begin, std::int64_t end);

@@ -13,7 +13,7 @@ void VllmScheduler::admit_waiting(Decision& decision) {
     if (running_.size() >= config_.max_num_seqs) break;
     WaitingQueue& queue = next_queue();
     const SeqId head = queue.front();
-    if (store_[head].stale > 0) {  // an output of it is still in flight
+    if (rarely(store_[head].stale > 0)) {  // an output of it is still in flight
       queue.remove(head);
       passed_over_.push_back(head);
       continue;
@@ -27,7 +27,7 @@ void VllmScheduler::admit_waiting(Decision& decision) {
 }
 
 WaitingQueue& VllmScheduler::next_queue() {
-  if (skipped_.empty()) return waiting_;
+  if (mostly(skipped_.empty())) return waiting_;
   if (waiting_.empty() || config_.scheduling_policy == SchedulingPolicy::kFcfs) return skipped_;
   return PriorityOrder(store_, ids_)(skipped_.front(), waiting_.front()) ? skipped_ : waiting_;
 }
@@ -44,7 +44,7 @@ bool VllmScheduler::pads_to_uniform_decode(const Record& record) const {
 std::int64_t VllmScheduler::match_prefix(SeqId id) {
   match_.blocks = 0;
   match_.evictable = 0;
-  if (store_[id].kv_loaded) {  // holds its blocks already
+  if (rarely(store_[id].kv_loaded)) {  // holds its blocks already
     match_.blocks = store_[id].blocks;
     return store_[id].computed;
   }
@@ -59,11 +59,11 @@ std::int64_t VllmScheduler::match_prefix(SeqId id) {
 /// False when `id`, the head of `queue`, must wait, and so all behind it.
 bool VllmScheduler::admit(Decision& decision, WaitingQueue& queue, SeqId id, bool pads) {
   Sequence& s = store_[id];
-  if (s.kv_role == KvRole::kReceive) return await_kv(queue, id);
+  if (rarely(s.kv_role == KvRole::kReceive)) return await_kv(queue, id);
   const std::int64_t cached = match_prefix(id);
   // The last token is always computed: something must be there to sample from.
   std::int64_t hit = std::max(cached, std::min(s.swapped, s.num_tokens() - 1));
-  if (tiers_ && s.swapped == 0) hit = match_tiers(id, cached);
+  if (has_tiers() && s.swapped == 0) hit = match_tiers(id, cached);
   std::int64_t tokens = s.num_tokens() - hit;
   std::int64_t drafts = 0;
   if (pads && tokens == 1) {
@@ -81,7 +81,7 @@ bool VllmScheduler::admit(Decision& decision, WaitingQueue& queue, SeqId id, boo
 
   const std::int64_t blocks = blocks_to_admit(s, hit, tokens);
   if (blocks < 0) return false;
-  if (regions_ && !place_region(id)) return false;
+  if (has_regions() && !place_region(id)) return false;
   queue.remove(id);
   if (BlockTable* table = table_of(id); table != nullptr && match_.blocks > 0 && !s.kv_loaded)
     pool_.touch(*table, match_);
@@ -106,7 +106,7 @@ std::int64_t VllmScheduler::blocks_to_admit(const Sequence& s, std::int64_t hit,
                                   0);
   };
   if (config_.scheduler_reserve_full_isl && missing(s.num_tokens()) > room) return -1;
-  if (config_.preemption_mode == PreemptionMode::kStall) {
+  if (stalls()) {
     const std::int64_t to_the_end = last_blocks(s) - match_.blocks;
     if (to_the_end > room - (promised_ - held_)) return -1;
   }
@@ -116,9 +116,9 @@ std::int64_t VllmScheduler::blocks_to_admit(const Sequence& s, std::int64_t hit,
 
 void VllmScheduler::start_running(Decision& decision, SeqId id, std::int64_t hit) {
   Sequence& s = store_[id];
-  const bool resumes = s.status == SequenceStatus::kPreempted;
+  const bool resumes = rarely(s.status == SequenceStatus::kPreempted);
   if (resumes) sink_.on_resumed(s.ticket, now_);
-  if (s.kv_loaded) {  // its lookup is counted already
+  if (rarely(s.kv_loaded)) {  // its lookup is counted already
     s.kv_loaded = false;
     s.scheduled = now_;
   } else if (!resumes) {
@@ -130,10 +130,10 @@ void VllmScheduler::start_running(Decision& decision, SeqId id, std::int64_t hit
   s.status = SequenceStatus::kRunning;
   s.skipped = false;
   s.run_number = ++run_numbers_;
-  if (config_.preemption_mode == PreemptionMode::kStall) promised_ += last_blocks(s);
+  if (stalls()) promised_ += last_blocks(s);
   running_.push_back(store_, id);
-  if (!rebuild_specials_) specials_.push_back(id);
-  if (log_ != nullptr) {
+  if (mostly(!rebuild_specials_)) specials_.push_back(id);
+  if (logs()) {
     LoggedStep& logged = decision.record.logged;
     (resumes ? logged.resumed : logged.admitted).push_back(s.ticket);
     logged.prefix_hit_tokens.emplace_back(s.ticket, hit);

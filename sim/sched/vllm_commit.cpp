@@ -7,11 +7,14 @@ namespace servesim {
 
 void VllmScheduler::commit(SimTime done) {
   ++committed_;
-  Record& record = record_of(committed_);
-  if (record.trivial() && config_.async_scheduling && log_ == nullptr) {
-    record.lane->last_done = done;
-    return;
+  if (brings_only_tokens(committed_) && config_.async_scheduling && !logs()) {
+    lane_->last_done = done;
+  } else {
+    take_results(record_of(committed_), done);
   }
+}
+
+void VllmScheduler::take_results(Record& record, SimTime done) {
   finished_.clear();
   if (has_pipeline() && record.lane != nullptr) {
     record.lane->busy = false;
@@ -29,11 +32,11 @@ void VllmScheduler::commit(SimTime done) {
   }
   for (const Finished& finished : finished_) finish(finished);
   if (speculates() && !config_.async_scheduling) propose_drafts(record);
-  if (log_ != nullptr) log_results(record, done);
+  if (logs()) log_results(record, done);
   if (record.lane != nullptr) record.lane->last_done = done;
   if (plan_.results_before != StepResults::kEnds) return;
   plan_.results_before = StepResults::kTokens;
-  plan_.kv = kv_usage();
+  fill_in_kv_usage();
   plan_.shared = shared_context();
 }
 
@@ -43,14 +46,14 @@ void VllmScheduler::take_result(const Entry& entry, LoggedStep& logged, SimTime 
   if (entry.joined) {  // the group keeps its counters
     if (gone) return;
     note_tokens(s, 1, done);
-    if (log_ != nullptr) logged.tokens_out.emplace_back(s.ticket, 1);
+    if (logs()) logged.tokens_out.emplace_back(s.ticket, 1);
     return;
   }
   const std::int64_t accepted = entry.drafts > 0 ? accepted_drafts(entry, gone) : 0;
-  if (log_ != nullptr && entry.drafts > 0) logged.accepted.emplace_back(entry.ticket, accepted);
+  if (logs() && entry.drafts > 0) logged.accepted.emplace_back(entry.ticket, accepted);
   if (gone) return;
   s.inflight -= entry.tokens;
-  const bool stale = s.stale > 0;
+  const bool stale = rarely(s.stale > 0);
   if (stale) {
     s.stale -= entry.tokens;
     if (s.stale == 0) --stale_sequences_;
@@ -65,7 +68,7 @@ void VllmScheduler::take_result(const Entry& entry, LoggedStep& logged, SimTime 
     if (s.placeholders > 0) s.placeholders -= rejected;
   }
   const std::int64_t tokens = std::min(1 + accepted, s.target - s.outputs);
-  if (log_ != nullptr) logged.tokens_out.emplace_back(s.ticket, tokens);
+  if (logs()) logged.tokens_out.emplace_back(s.ticket, tokens);
   take_tokens(entry.seq, tokens, stale, done);
 }
 
@@ -114,7 +117,7 @@ void VllmScheduler::take_departed(SeqId id, SimTime done) {
   s.last_token = done;
   --s.inflight;
   if (s.grouped) return;  // it is back, and its other counters are the group's
-  const bool stale = s.stale > 0;
+  const bool stale = rarely(s.stale > 0);
   if (stale && --s.stale == 0) --stale_sequences_;
   ++s.outputs;
   if (!stale) {
@@ -151,10 +154,10 @@ void VllmScheduler::propose_drafts(const Record& record) {
 void VllmScheduler::finish(const Finished& finished) {
   const SeqId id = finished.seq;
   Sequence& s = store_[id];
-  if (s.status == SequenceStatus::kRunning) {
+  if (mostly(s.status == SequenceStatus::kRunning)) {
     running_.remove(store_, id);
     if (finished.special) drop_special(id);
-    if (s.kv_role == KvRole::kSend || s.kv_role == KvRole::kPush) {
+    if (rarely(s.kv_role == KvRole::kSend || s.kv_role == KvRole::kPush)) {
       keep_kv(id);
     } else {
       release(id);
@@ -163,9 +166,8 @@ void VllmScheduler::finish(const Finished& finished) {
     (s.skipped ? skipped_ : waiting_).remove(id);
     drop_swapped(s);
   }
-  if (pool_.caching())
-    sessions_.close(pool_.contents(), s.session, s.prompt + s.outputs, tables_[id].path);
-  if (log_ != nullptr) record_of(committed_).logged.finished.push_back(s.ticket);
+  if (pool_.caching()) close_content(id);
+  if (logs()) record_of(committed_).logged.finished.push_back(s.ticket);
   const Ticket ticket = s.ticket;
   const SequenceOutcome outcome{s.scheduled, s.first_token,       s.last_token,
                                 s.outputs,   s.prefix_hit_tokens, s.preemptions};

@@ -8,7 +8,7 @@ namespace servesim {
 /// A region for all that is known of `id`, or, where nobody may be preempted, for its end.
 bool VllmScheduler::place_region(SeqId id) {
   const Sequence& s = store_[id];
-  const bool to_the_end = config_.preemption_mode == PreemptionMode::kStall;
+  const bool to_the_end = stalls();
   return regions_->place(id, to_the_end ? last_slots(s) : s.num_tokens(), last_slots(s));
 }
 
@@ -53,13 +53,13 @@ std::int64_t VllmScheduler::match_tiers(SeqId id, std::int64_t cached) {
 /// the blocks it takes.
 void VllmScheduler::bring_in(Sequence& s, std::int64_t cached, std::int64_t hit) {
   fill_slots(cached, hit);
-  if (s.swapped > 0) {
+  if (rarely(s.swapped > 0)) {
     moved_in_ += (blocks_for(hit) - match_.blocks) * config_.block_size;
     drop_swapped(s);
-  } else if (tiers_ && hit > cached) {
+  } else if (has_tiers() && hit > cached) {
     tiers_->use(offloaded_);
     load_s_ += offloaded_.load_s;
-  } else if (tiers_) {
+  } else if (has_tiers()) {
     tiers_->decline(offloaded_);
   }
 }
@@ -68,7 +68,7 @@ void VllmScheduler::bring_in(Sequence& s, std::int64_t cached, std::int64_t hit)
 /// within HBM reads and writes.
 void VllmScheduler::price_moves() {
   plan_.transfer = SimTime(0);
-  if (moved_in_ + moved_out_ + copied_ == 0 && load_s_ == 0) return;
+  if (mostly(moved_in_ + moved_out_ + copied_ == 0 && load_s_ == 0)) return;
   counters_.swapped_tokens += moved_in_ + moved_out_;
   counters_.copied_tokens += copied_;
   plan_.transfer =

@@ -130,8 +130,7 @@ SequenceOutcome VllmScheduler::abort(Ticket ticket) {
       break;
   }
   for (Record& record : records_) std::erase(record.departed, id);
-  if (pool_.caching())
-    sessions_.close(pool_.contents(), s.session, s.num_tokens(), tables_[id].path);
+  if (pool_.caching()) close_content(id);
   const SequenceOutcome outcome{s.run_number > 0 ? s.scheduled : kNever,
                                 s.has_first_token ? s.first_token : kNever,
                                 s.has_first_token ? s.last_token : kNever,

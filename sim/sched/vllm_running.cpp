@@ -30,7 +30,7 @@ bool VllmScheduler::schedule_running_fast(Decision& decision) {
   SeqId last = kNoSeq;
   for (const SeqId id : specials_) {
     const std::int64_t tokens = wanted_tokens(store_[id]);
-    if (regions_ && outgrows_region(id, tokens)) return false;
+    if (has_regions() && outgrows_region(id, tokens)) return false;
     wanted += tokens;
     wanting += tokens > 0 ? 1 : 0;
     if (tokens > 0) last = id;
@@ -171,7 +171,7 @@ void VllmScheduler::preempt(Decision& decision, SeqId victim) {
   ++counters_.preemptions;
   sink_.on_preempted(s.ticket, now_);
   decision.preempted = true;
-  if (log_ != nullptr) decision.record.logged.preempted.push_back(s.ticket);
+  if (logs()) decision.record.logged.preempted.push_back(s.ticket);
 }
 
 }  // namespace servesim

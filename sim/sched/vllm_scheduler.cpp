@@ -38,9 +38,11 @@ VllmScheduler::VllmScheduler(const SchedulerConfig& config, SequenceSink& sink, 
   plan_.transfer_overlaps = config_.moves.overlaps_compute;
 }
 
-void VllmScheduler::Record::reset(DecodeLane& its_lane) {
+void VllmScheduler::Record::open(std::int64_t its_step, DecodeLane& its_lane,
+                                 std::int64_t its_lane_step) {
+  step = its_step;
   lane = &its_lane;
-  lane_step = its_lane.step;
+  lane_step = its_lane_step;
   group_count = 0;
   entries.clear();
   departed.clear();
@@ -57,18 +59,26 @@ void VllmScheduler::add(const NewSequence& sequence) {
   s.max_tokens = sequence.max_tokens;
   s.kv_role = sequence.kv_role;
   s.target = std::min(sequence.max_tokens, config_.max_model_len - sequence.prompt);
-  if (config_.scheduling_policy == SchedulingPolicy::kPriority) {
+  if (rarely(config_.scheduling_policy == SchedulingPolicy::kPriority)) {
     if (ids_.size() <= id) ids_.resize(id + 1);
     ids_[id] = sequence.id;
   }
-  if (pool_.caching()) {
-    if (tables_.size() <= id) tables_.resize(id + 1);
-    s.session = sequence.session;
-    sessions_.open(pool_.contents(), {s.prompt, sequence.hash_block, sequence.hash_ids, s.session},
-                   tables_[id].path);
-  }
+  if (pool_.caching()) open_content(id, sequence);
   waiting_.push_back(id);
   stalled_ = false;
+}
+
+void VllmScheduler::open_content(SeqId id, const NewSequence& sequence) {
+  if (tables_.size() <= id) tables_.resize(id + 1);
+  Sequence& s = store_[id];
+  s.session = sequence.session;
+  sessions_.open(pool_.contents(), {s.prompt, sequence.hash_block, sequence.hash_ids, s.session},
+                 tables_[id].path);
+}
+
+void VllmScheduler::close_content(SeqId id) {
+  const Sequence& s = store_[id];
+  sessions_.close(pool_.contents(), s.session, s.num_tokens(), tables_[id].path);
 }
 
 const StepPlan& VllmScheduler::plan(SimTime now) {
@@ -77,27 +87,32 @@ const StepPlan& VllmScheduler::plan(SimTime now) {
   ++lane_->step;
   lane_->planned_as = step_;
   now_ = now;
-  if (tiers_) tiers_->set_now(now);
+  if (has_tiers()) tiers_->set_now(now);
   finished_since_plan_ = false;
   stalled_ = false;
-  Record& record = record_of(step_);
-  record.reset(*lane_);
-  if (plan_plain_decodes(record)) return plan_;
+  Record& record = slot_of(step_);
+  record.open(step_, *lane_, lane_->step);
+  const bool preempted = !plan_plain_decodes(record) && plan_in_full(record);
+  fill_in_kv_usage();
+  plan_.shared = shared_context();
+  plan_stretch(record, preempted);
+  return plan_;
+}
+
+/// Whether anyone had to give way.
+bool VllmScheduler::plan_in_full(Record& record) {
   Decision decision{record, config_.max_num_batched_tokens};
   if (config_.async_scheduling) retire_predicted();
   if (!schedule_running_fast(decision)) schedule_running_one_by_one(decision);
   record.group_count = group().count();
   if (!decision.preempted) admit_waiting(decision);
-  if (log_ != nullptr) log_decision(decision);
+  if (logs()) log_decision(decision);
   fill_plan(record);
   advance(record);
   if (has_pipeline()) hold_lane(record);
-  plan_.kv = kv_usage();
   price_moves();
-  plan_.shared = shared_context();
-  plan_stretch(record, decision.preempted);
   stalled_ = plan_.tokens == 0 && running_.size() == 0 && depends_on_others();
-  return plan_;
+  return decision.preempted;
 }
 
 /// The lane whose results came last; when that has no members left, any that is free. No two can be
@@ -121,7 +136,7 @@ void VllmScheduler::hold_lane(Record& record) {
 /// The most frequent decision, taken without looking further: nobody waits, everybody who runs is a
 /// member or at its end, all have room. False when it is not that.
 bool VllmScheduler::plan_plain_decodes(Record& record) {
-  if (!specials_.empty() || !waiting_.empty() || !skipped_.empty() || log_ != nullptr) return false;
+  if (!specials_.empty() || !waiting_.empty() || !skipped_.empty() || logs()) return false;
   if (config_.async_scheduling) retire_predicted();
   const std::int64_t count = group().count();
   if (count == 0 || count > config_.max_num_batched_tokens || !specials_only_end()) return false;
@@ -133,9 +148,6 @@ bool VllmScheduler::plan_plain_decodes(Record& record) {
   record.group_count = count;
   set_group_plan(count);
   plan_.transfer = SimTime(0);
-  plan_.kv = kv_usage();
-  plan_.shared = shared_context();
-  plan_stretch(record, false);
   return true;
 }
 
@@ -191,7 +203,7 @@ void VllmScheduler::advance(Record& record) {
     fill_slots(s.computed, s.computed + entry.tokens);
     s.computed += entry.tokens;
     s.inflight += entry.tokens;
-    if (s.kv_role == KvRole::kPush) {
+    if (rarely(s.kv_role == KvRole::kPush)) {
       plan_.pushes_kv = true;
       sink_.on_kv_planned(s.ticket, s.computed);
     }
@@ -203,7 +215,7 @@ void VllmScheduler::advance(Record& record) {
     }
     if (!speculates()) join_group(entry);
   }
-  if (rebuild_specials_) {
+  if (rarely(rebuild_specials_)) {
     rebuild_specials_ = false;
     specials_.clear();
     for (SeqId id = running_.head(); id != kNoSeq; id = store_[id].after) {
@@ -218,7 +230,7 @@ void VllmScheduler::join_group(Entry& entry) {
   const std::int64_t outputs_scheduled =
       s.outputs + (config_.async_scheduling ? s.placeholders : 1);
   s.last_step = s.due_step = step + s.target - outputs_scheduled;
-  if (regions_) {
+  if (has_regions()) {
     const std::int64_t room = regions_->size(entry.seq) - s.computed;
     if (room == 0 && s.last_step > step) return;  // the next token needs a larger region
     s.due_step = std::min(s.last_step, step + room);
@@ -234,7 +246,7 @@ void VllmScheduler::join_group(Entry& entry) {
   entry.joined = true;
   group().join(s.group_base, s.growth);
   lane_->completions.put(entry.seq);
-  if (!rebuild_specials_) drop_special(entry.seq);
+  if (mostly(!rebuild_specials_)) drop_special(entry.seq);
 }
 
 /// The member gets no token of its lane's steps after `through`. The token of step `through` itself
@@ -290,8 +302,8 @@ void VllmScheduler::plan_stretch(const Record& record, bool preempted) {
   Stretch& stretch = plan_.stretch;
   stretch.steps = 0;
   plan_.results = plan_.results_before = StepResults::kTokens;
-  if (preempted || stale_sequences_ > 0 || group().count() == 0 || log_ != nullptr ||
-      has_pipeline() || !results_decide_nothing(record)) {
+  if (preempted || stale_sequences_ > 0 || group().count() == 0 || logs() || has_pipeline() ||
+      !results_decide_nothing(record)) {
     return;
   }
   stretch.steps = horizon() - 1;
@@ -316,7 +328,7 @@ bool VllmScheduler::results_decide_nothing(const Record& record) {
     plan_.results = StepResults::kFirstTokens;
   }
   const bool all_known = committed_ == step_ - 1;
-  if (!all_known && !record_of(step_ - 1).trivial()) {
+  if (!all_known && !brings_only_tokens(step_ - 1)) {
     if (!brings_first_tokens_only(record_of(step_ - 1))) return false;
     plan_.results_before = StepResults::kFirstTokens;
   }
@@ -338,18 +350,13 @@ std::int64_t VllmScheduler::horizon() {
 
 void VllmScheduler::extend(std::int64_t steps, std::int64_t committed, std::int64_t blocks,
                            SimTime last_done) {
-  if (tiers_) tiers_->set_now(last_done);
+  if (has_tiers()) tiers_->set_now(last_done);
   take_from_pool(blocks);
   slack_ -= steps * group().slots();
   step_ += steps;
   committed_ += steps - committed;
   lane_->step += steps;
   lane_->planned_as = step_;
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(steps, 2); ++i) {
-    Record& record = record_of(step_ - i);
-    record.reset(*lane_);
-    record.lane_step = lane_->step - i;
-  }
   lane_->last_done = last_done;
 }
 
@@ -361,12 +368,33 @@ bool VllmScheduler::arrival_matters() const {
 }
 
 KvUsage VllmScheduler::kv_usage() {
-  if (regions_) {
-    const std::int64_t reserved = regions_->space().used();
-    return {reserved, 0, reserved - pool_.used(), regions_->external()};
+  fill_in_kv_usage();
+  return plan_.kv;
+}
+
+/// Field by field: a struct that is returned and copied in whole waits for the stores of its parts.
+void VllmScheduler::fill_in_kv_usage() {
+  KvUsage& kv = plan_.kv;
+  kv.allocated = pool_.used() * config_.block_size;
+  kv.internal = slack_;
+  kv.reserved = awaited_slots_;
+  kv.external = 0;
+  if (has_regions() || speculates()) divide_reserved_kv();
+}
+
+/// What is held for tokens that have not come, apart from what is not yet filled.
+void VllmScheduler::divide_reserved_kv() {
+  KvUsage& kv = plan_.kv;
+  if (has_regions()) {
+    kv.allocated = regions_->space().used();
+    kv.internal = 0;
+    kv.reserved = kv.allocated - pool_.used();
+    kv.external = regions_->external();
+  } else {
+    const std::int64_t reserved = reserved_tokens();
+    kv.internal -= reserved;
+    kv.reserved += reserved;
   }
-  const std::int64_t reserved = speculates() ? reserved_tokens() : 0;
-  return {pool_.used() * config_.block_size, slack_ - reserved, reserved + awaited_slots_, 0};
 }
 
 std::int64_t VllmScheduler::reserved_tokens() const {
@@ -383,7 +411,7 @@ bool VllmScheduler::allocate(SeqId id, std::int64_t tokens) {
       std::min(s.computed + tokens + config_.lookahead(), config_.max_model_len);
   const std::int64_t blocks = std::max<std::int64_t>(blocks_for(end) - s.blocks, 0);
   if (blocks > pool_.free()) return false;
-  if (regions_ && end > regions_->size(id) && !grow_region(id, end)) return false;
+  if (has_regions() && end > regions_->size(id) && !grow_region(id, end)) return false;
   take_blocks(id, blocks, std::min(s.computed + tokens, s.num_tokens()));
   return true;
 }
@@ -412,8 +440,8 @@ void VllmScheduler::release(SeqId id) {
   Sequence& s = store_[id];
   slack_ -= empty_slots(s.blocks, s.computed);
   held_ -= s.blocks;
-  if (config_.preemption_mode == PreemptionMode::kStall) promised_ -= last_blocks(s);
-  if (regions_) regions_->release(id);
+  if (stalls()) promised_ -= last_blocks(s);
+  if (has_regions()) regions_->release(id);
   if (BlockTable* table = table_of(id)) {
     pool_.release(*table, s.blocks);
   } else {

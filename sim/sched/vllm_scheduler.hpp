@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/branch_hints.hpp"
 #include "core/rng.hpp"
 #include "kv/block_pool.hpp"
 #include "kv/offload_tiers.hpp"
@@ -74,6 +75,7 @@ class VllmScheduler : public BatchPolicy {
   };
   /// A step whose results are to come.
   struct Record {
+    std::int64_t step = 0;       ///< the one that it is for
     DecodeLane* lane = nullptr;  ///< whose members are in it; null: nobody's, with a pipeline
     std::int64_t lane_step = 0;
     std::int64_t group_count = 0;
@@ -81,8 +83,7 @@ class VllmScheduler : public BatchPolicy {
     std::vector<SeqId> departed;  ///< left the group while their token of this step was in flight
     LoggedStep logged;
 
-    bool trivial() const { return entries.empty() && departed.empty(); }
-    void reset(DecodeLane& its_lane);
+    void open(std::int64_t its_step, DecodeLane& its_lane, std::int64_t its_lane_step);
   };
   struct Finished {
     std::uint32_t run_number;
@@ -102,10 +103,14 @@ class VllmScheduler : public BatchPolicy {
     bool preempted = false;
   };
 
+  [[gnu::noinline]] void open_content(SeqId id, const NewSequence& sequence);
+  [[gnu::noinline]] void close_content(SeqId id);
+
   // plan(): vllm_scheduler.cpp
   void choose_lane();
   void hold_lane(Record& record);
   bool plan_plain_decodes(Record& record);
+  bool plan_in_full(Record& record);
   void retire_predicted();
   void make_special(SeqId id);
   void drop_special(SeqId id);
@@ -115,6 +120,8 @@ class VllmScheduler : public BatchPolicy {
   void leave_group_after_last_step(SeqId id);
   void set_group_plan(std::int64_t count);
   void fill_plan(const Record& record);
+  void fill_in_kv_usage();
+  [[gnu::noinline]] void divide_reserved_kv();
   bool specials_only_end() const;
   void plan_stretch(const Record& record, bool preempted);
   bool results_decide_nothing(const Record& record);
@@ -151,8 +158,8 @@ class VllmScheduler : public BatchPolicy {
   bool last_token_in_flight(const Sequence& s) const;
   std::int64_t wanted_tokens(const Sequence& s) const;
   bool schedule_running_fast(Decision& decision);
-  void make_room_from_tail(Decision& decision);
-  void schedule_running_one_by_one(Decision& decision);
+  [[gnu::noinline]] void make_room_from_tail(Decision& decision);
+  [[gnu::noinline]] void schedule_running_one_by_one(Decision& decision);
   bool schedule_one(Decision& decision, SeqId id);
   void schedule(Decision& decision, SeqId id, std::int64_t tokens, std::int64_t drafts);
   SeqId choose_victim() const;
@@ -177,6 +184,7 @@ class VllmScheduler : public BatchPolicy {
   bool depends_on_others() const { return !awaiting_.empty() || !kept_.empty(); }
 
   // commit(): vllm_commit.cpp
+  [[gnu::noinline]] void take_results(Record& record, SimTime done);
   void take_result(const Entry& entry, LoggedStep& logged, SimTime done);
   void take_tokens(SeqId id, std::int64_t tokens, bool stale, SimTime done);
   std::int64_t accepted_drafts(const Entry& entry, bool gone);
@@ -187,18 +195,33 @@ class VllmScheduler : public BatchPolicy {
   void finish(const Finished& finished);
 
   // vllm_log.cpp
-  void log_decision(Decision& decision);
-  void log_results(Record& record, SimTime done);
+  [[gnu::noinline]] void log_decision(Decision& decision);
+  [[gnu::noinline]] void log_results(Record& record, SimTime done);
 
-  bool speculates() const { return config_.speculative.method != SpeculativeMethod::kNone; }
+  bool speculates() const { return rarely(config_.speculative.method != SpeculativeMethod::kNone); }
+  bool logs() const { return rarely(log_ != nullptr); }
+  bool has_regions() const { return rarely(regions_.has_value()); }
+  bool has_tiers() const { return rarely(tiers_ != nullptr); }
+  bool stalls() const { return rarely(config_.preemption_mode == PreemptionMode::kStall); }
   std::int64_t blocks_for(std::int64_t tokens) const { return demand_.blocks(tokens); }
   SharedContext shared_context() const {
     return {pool_.shared_again() * config_.block_size, pool_.shared_blocks() * config_.block_size};
   }
-  Record& record_of(std::int64_t step) {
+  Record& slot_of(std::int64_t step) {
     return records_[static_cast<std::size_t>(step) & record_mask_];
   }
-  bool has_pipeline() const { return has_pipeline_; }
+  /// Steps of a stretch get a record only when they need one.
+  Record& record_of(std::int64_t step) {
+    Record& record = slot_of(step);
+    if (record.step != step) record.open(step, *lane_, lane_->step - (step_ - step));
+    return record;
+  }
+  /// Whether a step only brings one more token of each member.
+  bool brings_only_tokens(std::int64_t step) {
+    const Record& record = slot_of(step);
+    return record.step != step || (record.entries.empty() && record.departed.empty());
+  }
+  bool has_pipeline() const { return rarely(has_pipeline_); }
   DecodeGroup& group() { return lane_->group; }
   /// Whether it is in the group whose step is planned.
   bool is_member(SeqId id) const { return store_[id].grouped && &lanes_[store_[id].lane] == lane_; }

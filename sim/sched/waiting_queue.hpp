@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/branch_hints.hpp"
 #include "sched/scheduler_config.hpp"
 #include "sched/sequence_store.hpp"
 
@@ -39,22 +40,22 @@ class WaitingQueue {
         store_(store),
         sorted_(PriorityOrder(store, ids)) {}
 
-  bool empty() const { return by_priority_ ? sorted_.empty() : fifo_.empty(); }
-  std::int64_t size() const {
-    return by_priority_ ? static_cast<std::int64_t>(sorted_.size()) : fifo_.size();
-  }
+  bool empty() const { return size_ == 0; }
+  std::int64_t size() const { return size_; }
   /// REQUIRES: !empty().
-  SeqId front() const { return by_priority_ ? *sorted_.begin() : fifo_.head(); }
+  SeqId front() const { return by_priority() ? *sorted_.begin() : fifo_.head(); }
 
   void push_back(SeqId id) {
-    if (by_priority_) {
+    ++size_;
+    if (by_priority()) {
       sorted_.insert(id);
     } else {
       fifo_.push_back(store_, id);
     }
   }
   void push_front(SeqId id) {
-    if (by_priority_) {
+    ++size_;
+    if (by_priority()) {
       sorted_.insert(id);
     } else {
       fifo_.push_front(store_, id);
@@ -62,7 +63,8 @@ class WaitingQueue {
   }
   /// Puts a sequence whose KV has come where it would stand had it waited for it here.
   void insert_loaded(SeqId id) {
-    if (by_priority_) {
+    ++size_;
+    if (by_priority()) {
       sorted_.insert(id);
       return;
     }
@@ -73,14 +75,15 @@ class WaitingQueue {
   }
   /// Whether `id` was here and is no more. FCFS callers must know which queue it is on.
   bool remove(SeqId id) {
-    if (by_priority_) return sorted_.erase(id) > 0;
-    fifo_.remove(store_, id);
+    if (by_priority() && sorted_.erase(id) == 0) return false;
+    if (!by_priority()) fifo_.remove(store_, id);
+    --size_;
     return true;
   }
 
   template <typename Visit>
   void for_each(Visit visit) const {
-    if (by_priority_) {
+    if (by_priority()) {
       for (const SeqId id : sorted_) visit(id);
     } else {
       for (SeqId id = fifo_.head(); id != kNoSeq; id = store_[id].after) visit(id);
@@ -88,10 +91,13 @@ class WaitingQueue {
   }
 
  private:
+  bool by_priority() const { return rarely(by_priority_); }
+
   bool by_priority_;
   SequenceStore& store_;
   SequenceList fifo_;
   std::set<SeqId, PriorityOrder> sorted_;
+  std::int64_t size_ = 0;
 };
 
 }  // namespace servesim
