@@ -68,19 +68,6 @@ void VllmScheduler::add(const NewSequence& sequence) {
   stalled_ = false;
 }
 
-void VllmScheduler::open_content(SeqId id, const NewSequence& sequence) {
-  if (tables_.size() <= id) tables_.resize(id + 1);
-  Sequence& s = store_[id];
-  s.session = sequence.session;
-  sessions_.open(pool_.contents(), {s.prompt, sequence.hash_block, sequence.hash_ids, s.session},
-                 tables_[id].path);
-}
-
-void VllmScheduler::close_content(SeqId id) {
-  const Sequence& s = store_[id];
-  sessions_.close(pool_.contents(), s.session, s.num_tokens(), tables_[id].path);
-}
-
 const StepPlan& VllmScheduler::plan(SimTime now) {
   ++step_;
   if (has_pipeline()) choose_lane();
@@ -365,95 +352,6 @@ bool VllmScheduler::arrival_matters() const {
   if (running_.size() >= config_.max_num_seqs) return false;
   if (config_.scheduling_policy == SchedulingPolicy::kPriority) return true;
   return waiting_.empty() && skipped_.empty();
-}
-
-KvUsage VllmScheduler::kv_usage() {
-  fill_in_kv_usage();
-  return plan_.kv;
-}
-
-/// Field by field: a struct that is returned and copied in whole waits for the stores of its parts.
-void VllmScheduler::fill_in_kv_usage() {
-  KvUsage& kv = plan_.kv;
-  kv.allocated = pool_.used() * config_.block_size;
-  kv.internal = slack_;
-  kv.reserved = awaited_slots_;
-  kv.external = 0;
-  if (has_regions() || speculates()) divide_reserved_kv();
-}
-
-/// What is held for tokens that have not come, apart from what is not yet filled.
-void VllmScheduler::divide_reserved_kv() {
-  KvUsage& kv = plan_.kv;
-  if (has_regions()) {
-    kv.allocated = regions_->space().used();
-    kv.internal = 0;
-    kv.reserved = kv.allocated - pool_.used();
-    kv.external = regions_->external();
-  } else {
-    const std::int64_t reserved = reserved_tokens();
-    kv.internal -= reserved;
-    kv.reserved += reserved;
-  }
-}
-
-std::int64_t VllmScheduler::reserved_tokens() const {
-  std::int64_t blocks = 0;
-  for (SeqId id = running_.head(); id != kNoSeq; id = store_[id].after) {
-    blocks += store_[id].blocks - blocks_for(store_[id].computed);
-  }
-  return blocks * config_.block_size;
-}
-
-bool VllmScheduler::allocate(SeqId id, std::int64_t tokens) {
-  Sequence& s = store_[id];
-  const std::int64_t end =
-      std::min(s.computed + tokens + config_.lookahead(), config_.max_model_len);
-  const std::int64_t blocks = std::max<std::int64_t>(blocks_for(end) - s.blocks, 0);
-  if (blocks > pool_.free()) return false;
-  if (has_regions() && end > regions_->size(id) && !grow_region(id, end)) return false;
-  take_blocks(id, blocks, std::min(s.computed + tokens, s.num_tokens()));
-  return true;
-}
-
-void VllmScheduler::take_from_pool(std::int64_t blocks) {
-  pool_.take(blocks);
-  held_ += blocks;
-  slack_ += blocks * config_.block_size;
-}
-
-void VllmScheduler::give_back_to_pool(std::int64_t blocks) {
-  pool_.release_blank(blocks);
-  held_ -= blocks;
-  slack_ -= blocks * config_.block_size;
-}
-
-void VllmScheduler::take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens) {
-  take_from_pool(blocks);
-  store_[id].blocks += blocks;
-  if (BlockTable* table = table_of(id)) {
-    pool_.register_blocks(*table, block_size_.full(registered_tokens));
-  }
-}
-
-void VllmScheduler::release(SeqId id) {
-  Sequence& s = store_[id];
-  slack_ -= empty_slots(s.blocks, s.computed);
-  held_ -= s.blocks;
-  if (stalls()) promised_ -= last_blocks(s);
-  if (has_regions()) regions_->release(id);
-  if (BlockTable* table = table_of(id)) {
-    pool_.release(*table, s.blocks);
-  } else {
-    pool_.release_blank(s.blocks);
-  }
-  s.blocks = 0;
-}
-
-/// Slots that `s` needs in the end: the KV of its last token is never computed.
-std::int64_t VllmScheduler::last_slots(const Sequence& s) const {
-  const std::int64_t drafts = config_.speculative.num_speculative_tokens + config_.lookahead();
-  return std::min(s.prompt + s.target - 1 + drafts, config_.max_model_len);
 }
 
 }  // namespace servesim

@@ -103,9 +103,6 @@ class VllmScheduler : public BatchPolicy {
     bool preempted = false;
   };
 
-  [[gnu::noinline]] void open_content(SeqId id, const NewSequence& sequence);
-  [[gnu::noinline]] void close_content(SeqId id);
-
   // plan(): vllm_scheduler.cpp
   void choose_lane();
   void hold_lane(Record& record);
@@ -120,13 +117,12 @@ class VllmScheduler : public BatchPolicy {
   void leave_group_after_last_step(SeqId id);
   void set_group_plan(std::int64_t count);
   void fill_plan(const Record& record);
-  void fill_in_kv_usage();
-  [[gnu::noinline]] void divide_reserved_kv();
   bool specials_only_end() const;
   void plan_stretch(const Record& record, bool preempted);
   bool results_decide_nothing(const Record& record);
   std::int64_t horizon();
-  std::int64_t reserved_tokens() const;
+
+  // KV memory: vllm_memory.cpp
   bool allocate(SeqId id, std::int64_t tokens);
   void take_blocks(SeqId id, std::int64_t blocks, std::int64_t registered_tokens);
   void take_from_pool(std::int64_t blocks);
@@ -143,8 +139,11 @@ class VllmScheduler : public BatchPolicy {
   std::int64_t last_blocks(const Sequence& s) const {
     return std::min(blocks_for(last_slots(s)), pool_.usable());
   }
-
-  // contiguous regions, swapping, reservations to the end: vllm_memory.cpp
+  [[gnu::noinline]] void open_content(SeqId id, const NewSequence& sequence);
+  [[gnu::noinline]] void close_content(SeqId id);
+  void fill_in_kv_usage();
+  [[gnu::noinline]] void divide_reserved_kv();
+  std::int64_t reserved_tokens() const;
   bool place_region(SeqId id);
   bool outgrows_region(SeqId id, std::int64_t tokens) const;
   bool grow_region(SeqId id, std::int64_t end);
