@@ -128,10 +128,10 @@ bool Replica::schedule(SimTime now) {
     waiting_for_arrival_ = unfinished && wait_for_arrivals_ && arrivals_expected_;
     return unfinished && !waiting_for_arrival_;
   }
-  if (!is_watched()) {
-    start(plan, now);
-  } else {
+  if (is_watched()) {
     start_watched(plan, now);
+  } else {
+    start(plan, now);
   }
   if (rarely(plan.pushes_kv)) sink_.on_step_launched(last_begin_, device_free_);
   begin_stretch(plan);

@@ -46,7 +46,7 @@ struct BlockGrowth {
 /// Takes the steps of the stretch that are scheduled before `until` (at it, too, when `inclusive`).
 void Replica::advance(SimTime until, bool inclusive) {
   if (stretch_left_ == 0) return;
-  const Taken taken = !is_watched() ? take_until(until, inclusive) : take_watched(until, inclusive);
+  const Taken taken = is_watched() ? take_watched(until, inclusive) : take_until(until, inclusive);
   if (taken.steps == 0) return;
   policy_->extend(taken.steps, taken.committed, taken.blocks, last_done_);
 }

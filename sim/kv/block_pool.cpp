@@ -82,7 +82,7 @@ void BlockPool::free_list_remove(RunId run) {
   cached_free_ -= r.end - r.begin;
 }
 
-/// Takes `blocks` where there are fewer blank ones.
+/// take() where fewer than `blocks` are blank: the rest is evicted.
 void BlockPool::take_cached(std::int64_t blocks) {
   blocks -= blank_;
   blank_ = 0;
